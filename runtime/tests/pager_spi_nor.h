@@ -15,6 +15,7 @@
 #define FP_PAGER_LOOKUP FP_PAGER_TABLE
 #define FP_PAGER_FRAMES 7
 #define FP_PAGER_PAGE_BYTES 64
+#define FP_SPI_NOR_POLLS 20
 #include "../pager/pager.c"
 
 #include "../pager/spi_nor/spi_nor.c"
@@ -28,6 +29,7 @@ static struct {
     uint64_t random;
     unsigned often; /* transfers of 4096 on which the bus fails, and of as many that put it to sleep */
     bool is_asleep;
+    unsigned waking; /* transfers until a chip that was woken answers */
     enum line line;
     uint8_t id[3];
     uint32_t reads, bytes;
@@ -55,8 +57,11 @@ static void obey(const uint8_t *command, uint_fast8_t command_size, uint8_t *to,
 {
     if (command[0] == 0xab) {
         EXPECT(command_size == 1 && !size);
+        if (chip.is_asleep)
+            chip.waking = random_below(&chip.random, FP_SPI_NOR_POLLS);
         chip.is_asleep = false;
-    } else if (chip.is_asleep) {
+    } else if (chip.is_asleep || chip.waking) {
+        chip.waking -= chip.waking > 0;
         /* It answers nothing, and the line floats. */
         if (size)
             memset(to, random_below(&chip.random, 2) ? 0xff : 0, size);
@@ -105,7 +110,7 @@ static void begin(uint64_t seed)
     memset(&chip, 0, sizeof(chip));
     memset(&spi_nor, 0, sizeof(spi_nor));
     chip.random = seed;
-    chip.is_asleep = true;
+    chip.is_asleep = FP_SPI_NOR_ID != 0;
     for (unsigned i = 0; i < sizeof(chip.id); i++)
         chip.id[i] = (uint8_t)((uint32_t)FP_SPI_NOR_ID >> (16 - 8 * i));
     EXPECT_EQ(fp_spi_nor_start(), FP_PAGER_OK);

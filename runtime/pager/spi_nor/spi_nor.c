@@ -10,6 +10,7 @@
 static struct {
     uint32_t page; /* the chip's address of the flash page that is read */
     uint32_t next; /* of the next byte */
+    uint8_t is_ready; /* 1 after a start: a chip that wakes gives other bytes */
     struct fp_spi_nor_stat stat;
 } spi_nor;
 
@@ -36,10 +37,21 @@ static int check_chip(void)
 
 FP_PAGER_API int fp_spi_nor_start(void)
 {
+    int error = FP_PAGER_OK;
+#if FP_SPI_NOR_ID
     static const uint8_t wake[1] = {WAKE};
+    spi_nor.is_ready = 0;
     if (fp_spi_transfer(wake, sizeof(wake), NULL, 0))
         return spi_nor_fails(FP_SPI_NOR_BUS);
-    return check_chip();
+    /* A chip that was asleep is silent for some microseconds. */
+    for (uint_fast16_t polls = FP_SPI_NOR_POLLS; polls; polls--) {
+        error = check_chip();
+        if (!error)
+            break;
+    }
+#endif
+    spi_nor.is_ready = !error;
+    return error;
 }
 
 FP_PAGER_API const struct fp_spi_nor_stat *fp_spi_nor_stat(void)
@@ -67,8 +79,12 @@ FP_PAGER_API int fp_flash_fetch(uint8_t *to, uint_fast16_t size)
     for (uint_fast8_t i = FP_SPI_NOR_ADDRESS_BYTES; i > 0; i--, address >>= 8)
         command[i] = (uint8_t)address;
     spi_nor.next += (uint32_t)size;
-    error = fp_spi_transfer(command, sizeof(command), to, size) ? spi_nor_fails(FP_SPI_NOR_BUS)
-                                                                : check_chip();
+    if (!spi_nor.is_ready)
+        error = spi_nor_fails(FP_SPI_NOR_OTHER);
+    else if (fp_spi_transfer(command, sizeof(command), to, size))
+        error = spi_nor_fails(FP_SPI_NOR_BUS);
+    else
+        error = check_chip();
     spi_nor.stat.failures += error != 0;
     return error;
 }

@@ -20,7 +20,7 @@
  * Failures. The line of a flash that is gone or asleep gives bytes like any others. So the port reads the ID
  * behind each fetch, 32 clocks: another answer is FP_PAGER_IO, and the pager tries again. Call
  * fp_spi_nor_start() before you go on, for example in fp_flash_failed(): it also wakes the chip. A chip
- * without an ID, as many MRAMs are, defines FP_SPI_NOR_ID 0, and is not checked.
+ * without an ID, as many MRAMs are, defines FP_SPI_NOR_ID 0: it is neither woken nor checked.
  *
  * Writing. While the chip erases or programs it gives no data, and may be ready again before its ID is read.
  * So keep the pager from it until it is ready.
@@ -43,10 +43,16 @@
 /* Bytes between the address and the data: the reads 03h and 13h have none. */
 #define FP_SPI_NOR_DUMMY_BYTES (FP_SPI_NOR_READ == 0x03 || FP_SPI_NOR_READ == 0x13 ? 0 : 1)
 #endif
+#ifndef FP_SPI_NOR_POLLS
+#define FP_SPI_NOR_POLLS 1000 /* reads of the ID while a chip wakes: more than 35 us at any clock */
+#endif
 #ifndef FP_SPI_NOR_FIRST_BYTE
 #define FP_SPI_NOR_FIRST_BYTE 0 /* the chip's address of the image */
 #endif
 
+#if FP_SPI_NOR_POLLS < 1 || FP_SPI_NOR_POLLS > 65535
+#error "FP_SPI_NOR_POLLS is from 1 to 65535"
+#endif
 #if FP_SPI_NOR_ADDRESS_BYTES < 2 || FP_SPI_NOR_ADDRESS_BYTES > 4
 #error "FP_SPI_NOR_ADDRESS_BYTES is from 2 to 4"
 #endif
@@ -73,7 +79,7 @@ struct fp_spi_nor_stat {
     uint32_t failures;               /* fetches that failed */
 };
 
-/* Wakes the chip and compares its ID. Returns FP_PAGER_OK or FP_PAGER_IO. */
+/* Wakes the chip and compares its ID, until it answers. Returns FP_PAGER_OK or FP_PAGER_IO. */
 FP_PAGER_API int fp_spi_nor_start(void);
 
 /* Returns the counts since the program began. */
