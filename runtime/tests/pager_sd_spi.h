@@ -1,9 +1,10 @@
 /*
  * The driver of an SD card in front of an emulated one, of the kind that the including file defines
  *
- * The card sees bytes, as a real one does. It stops at illegal use: a command with a wrong CRC, in a state
- * that does not know it, or while a block is on its way; a fast clock before it is ready; a block outside the
- * image. Bits of a block may flip, a read may fail or never answer, the bus may fail, and the card may go.
+ * The card sees bytes, as a real one does. It stops at illegal use: a command with a wrong CRC, or in a state
+ * that does not know it; a fast clock before it is ready; a block outside the image. Bits of a block may flip,
+ * a read may fail or never answer, the bus may fail, and the card may go. A block that was left may go on
+ * later, and a command is lost in it.
  */
 #include "test.h"
 
@@ -109,7 +110,6 @@ static void obey(void)
     const uint8_t idle = card.state == READY ? 0 : 1;
     const bool is_application = card.is_application;
     EXPECT_EQ(bytes[5], remainder_of(bytes, 5, 7, 0x09) << 1 | 1);
-    EXPECT(card.at == card.size);
     EXPECT(!card.is_fast || card.state != IDLE_STATE);
     card.at = card.size = 0;
     card.is_application = false;
@@ -175,8 +175,10 @@ static uint8_t clock_byte(uint8_t sent)
         card.woken += !card.is_fast;
         return out;
     }
+    /* A command that comes while the card sends is lost. */
+    if (card.at < card.size)
+        return card.answer[card.at++];
     if (card.taken || (sent & 0xc0) == 0x40) {
-        EXPECT(card.at == card.size);
         card.command[card.taken++] = sent;
         if (card.taken == sizeof(card.command)) {
             card.taken = 0;
@@ -184,16 +186,17 @@ static uint8_t clock_byte(uint8_t sent)
         }
         return out;
     }
-    EXPECT_EQ(sent, 0xff);
-    if (card.at < card.size)
-        out = card.answer[card.at++];
     return out;
 }
 
 FP_PAGER_API void fp_sd_select(uint_fast8_t is_selected)
 {
-    if (card.is_selected && !is_selected)
-        card.at = card.size = card.taken = 0; /* what was not fetched is gone */
+    if (card.is_selected && !is_selected) {
+        card.taken = 0;
+        /* Some cards go on with a block when they are selected again. */
+        if (random_below(&card.random, 2))
+            card.at = card.size = 0;
+    }
     card.is_selected = is_selected != 0;
 }
 
@@ -292,6 +295,15 @@ static void absence(void)
         card.state = NATIVE; /* put back */
         EXPECT_EQ(fp_sd_start(), FP_PAGER_OK);
         EXPECT_EQ(read_at_random(20), 0);
+    }
+    /* The microcontroller was reset while a block was on its way. */
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        begin(seed);
+        fp_flash_load(3, 0);
+        memset(&sd, 0, sizeof(sd));
+        EXPECT_EQ(fp_sd_start(), FP_PAGER_OK);
+        EXPECT_EQ(fp_pager_start(), FP_PAGER_OK);
+        EXPECT_EQ(read_at_random(5), 0);
     }
     /* Without a start after it was put back. */
     begin(5);

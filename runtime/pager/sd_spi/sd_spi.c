@@ -24,6 +24,10 @@
 #define ANSWER_POLLS 10u
 /* Clocks before a card takes its first command, in bytes. */
 #define WAKE_BYTES 10u
+/* A block with its CRC, and some bytes of silence before. */
+#define DRAIN_BYTES (BLOCK_BYTES + 88u)
+/* Commands that bring a card into SPI mode: one that was in the middle of something misses the first. */
+#define RESETS 8u
 
 static struct {
     uint32_t block;    /* the card's next block of the page */
@@ -37,6 +41,13 @@ static int sd_fails(enum fp_sd_failure failure)
 {
     sd.stat.failure = failure;
     return FP_PAGER_IO;
+}
+
+/* Takes what a card may still send of a block that nobody wants. */
+static void drain(void)
+{
+    fp_sd_select(1);
+    (void)fp_sd_exchange(NULL, NULL, DRAIN_BYTES);
 }
 
 /* Deselects the card, and gives it the clocks in which it lets go of its line. */
@@ -172,7 +183,13 @@ FP_PAGER_API int fp_sd_start(void)
     fp_sd_select(0);
     if (fp_sd_exchange(NULL, NULL, WAKE_BYTES))
         return sd_fails(FP_SD_BUS);
-    error = must(GO_IDLE, 0, IDLE);
+    for (uint_fast8_t resets = RESETS;;) {
+        error = must(GO_IDLE, 0, IDLE);
+        if (!error || !--resets)
+            break;
+        drain();
+        leave();
+    }
     if (!error)
         error = ask_version(&condition);
     if (!error)
@@ -213,8 +230,10 @@ static int ask_block(void)
 FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column)
 {
     (void)column; /* 0: a flash page is a cache page */
-    if (sd.is_asked)
+    if (sd.is_asked) {
+        drain();
         leave();
+    }
     sd.block = FP_SD_FIRST_BLOCK + (uint32_t)page * BLOCKS_A_PAGE;
     if (sd.is_ready)
         (void)ask_block();
@@ -253,6 +272,8 @@ FP_PAGER_API int fp_flash_fetch(uint8_t *to, uint_fast16_t size)
         if (error)
             break;
         error = receive_block(to);
+        if (error)
+            drain();
         leave();
         sd.stat.blocks += !error;
     }
