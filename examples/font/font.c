@@ -7,6 +7,10 @@
 #define RANGE_WHOLE 2
 /* The error of a font that ends within a glyph. */
 #define FONT_TOO_SHORT (-100)
+/* The error of a font whose fields have more bits than this program takes. */
+#define FONT_UNKNOWN (-101)
+#define MOST_FIELD_BITS 16
+#define MOST_PIXEL_BITS 8
 
 /* A reader of bits, the most significant first, a few bytes at a time. */
 struct bits {
@@ -39,6 +43,10 @@ int font_open(struct font *font)
     font->place_bits = head[38];
     font->size_bits = head[39];
     font->advance_bits = head[40];
+    if (font->pixel_bits < 1 || font->pixel_bits > MOST_PIXEL_BITS ||
+        font->place_bits > MOST_FIELD_BITS || font->size_bits > MOST_FIELD_BITS ||
+        font->advance_bits > MOST_FIELD_BITS)
+        return FONT_UNKNOWN;
     font->characters = long_word(head);
     error = font_read(font->characters, size, sizeof(size));
     if (error)
@@ -57,12 +65,12 @@ int font_open(struct font *font)
     return error;
 }
 
-/* Takes up to 24 bits. */
+/* Takes up to 16 bits. */
 static int take(struct bits *bits, unsigned count, uint32_t *value)
 {
     for (*value = 0; count > 0; count--) {
         if (bits->at == bits->count) {
-            const uint32_t left = bits->end - bits->next;
+            const uint32_t left = bits->next < bits->end ? bits->end - bits->next : 0;
             const uint32_t size = left < sizeof(bits->held) ? left : sizeof(bits->held);
             const int error = size ? font_read(bits->next, bits->held, size) : FONT_TOO_SHORT;
             if (error)
