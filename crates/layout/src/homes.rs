@@ -65,7 +65,8 @@ pub struct FilledHomes {
 
 /// Fills homes of `shape` from the misses of one trace or more. `time` gives the time of counts, in
 /// any unit; the contents of the least sum are kept, and of equal ones the first of plain store,
-/// neighbours and rounds. A pointer, and the time of a trace, count by its weight. A trace begins with an empty register.
+/// neighbours and rounds. A pointer, and the time of a trace, count by its weight. A trace begins
+/// with an empty register.
 ///
 /// # Errors
 /// [`Error::Interrupted`] once `should_continue` returns false.
