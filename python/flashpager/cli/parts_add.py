@@ -75,8 +75,12 @@ def add_part(
     """
     draft = _draft(sfdp_dump, onfi_dump, name, maker, clock)
     target = output or Path(f"{_file_name(draft.name)}.toml")
-    text = draft.to_toml()
-    _write_new(target, text)
+    _write_new(target, draft.to_toml())
+    _show(target, draft, json=json)
+
+
+def _show(target: Path, draft: PartDraft, *, json: bool) -> None:
+    """Print what the part's file has, and what the dump does not say."""
     part = _engine.find_part(str(target))
     operations, missing = part.composable
     if json:
