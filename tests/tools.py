@@ -50,6 +50,7 @@ PACKAGES = {
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-arm": "qemu-system-arm",
     "qemu-system-avr": "qemu-system-misc",
+    "qemu-system-riscv64": "qemu-system-misc",
     "qemu-system-tricore": "qemu-system-misc",
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-x86_64": "qemu-user",
