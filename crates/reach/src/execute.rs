@@ -317,7 +317,10 @@ impl Executor<'_> {
                 self.variables.iter().find_map(|known| known.values(at, bytes, initial))?
             }
         };
-        let extend = |one: u64| if is_signed { self.sign_extended(one, bytes) } else { one };
+        let extend = |one: u64| {
+            let low = one & mask_of(bytes);
+            if is_signed { self.sign_extended(low, bytes) } else { low }
+        };
         Some(numbers.into_iter().map(extend).collect())
     }
 

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::value::{Value, is_exact};
+use crate::value::{Value, is_exact, mask_of};
 
 /// A constant that an unknown index is added to is taken for the address of any object that lies as
 /// near as this: a compiler may have subtracted the least index.
@@ -175,7 +175,10 @@ impl Ledger {
             self.index(at);
             return;
         };
-        let numbers = value.numbers(MOST_VALUES as u64).map(|all| all.into_iter().collect());
+        // Memory holds the low bytes of the register alone.
+        let low = |one: u64| one & mask_of(bytes);
+        let numbers = value.numbers(MOST_VALUES as u64);
+        let numbers = numbers.map(|all| all.into_iter().map(low).collect());
         let stores = Stores { bytes, numbers };
         for address in addresses {
             self.stores
@@ -335,6 +338,17 @@ mod tests {
         assert_eq!(known.values(0x1000, 4, 3), Some(vec![3]));
         let unknown = variables(|ledger| ledger.store(&Value::number(0x1004), 4, &Value::Any));
         assert_eq!(unknown.values(0x1004, 4, 3), None);
+    }
+
+    #[test]
+    fn a_narrow_store_puts_its_low_bytes_into_a_variable() {
+        let minus_one = Value::number(0xffff_ffff_ffff_ffff);
+        for (bytes, held) in [(1, 0xff), (2, 0xffff), (4, 0xffff_ffff), (8, u64::MAX)] {
+            let known = variables(|ledger| {
+                ledger.store(&Value::number(0x1004), bytes, &minus_one);
+            });
+            assert_eq!(known.values(0x1004, bytes, 3), Some(vec![3, held]), "{bytes}");
+        }
     }
 
     #[test]
