@@ -340,12 +340,18 @@ impl Lift<'_> {
         self.operands.iter().position(|operand| matches!(operand, Text::Memory(..)))
     }
 
+    /// Bytes of the widest register of floating point or vectors before an operand.
+    fn vector_bytes(&self, place: usize) -> u8 {
+        let is_wide = |one: &Text<'_>| one.word().is_some_and(|word| word.starts_with('q'));
+        if self.operands[..place].iter().any(is_wide) { 16 } else { 8 }
+    }
+
     fn single_load(&mut self, name: &str) -> Option<()> {
         let place = self.memory_place()?;
         let (at, base, _) = self.memory(place)?;
         let rest = name.get(3..).unwrap_or_default();
         if name == "vldr" || self.operands[..place].iter().any(|one| is_vector(one)) {
-            self.made.load(None, at, 8);
+            self.made.load(None, at, self.vector_bytes(place));
             return self.write_back(place);
         }
         let bytes = width(rest);
@@ -370,7 +376,7 @@ impl Lift<'_> {
         let (at, ..) = self.memory(place)?;
         let rest = name.get(3..).unwrap_or_default();
         if name == "vstr" || self.operands[..place].iter().any(|one| is_vector(one)) {
-            self.made.store(None, at, 8);
+            self.made.store(None, at, self.vector_bytes(place));
             return self.write_back(place);
         }
         // An exclusive store writes its success first.
@@ -401,19 +407,18 @@ impl Lift<'_> {
         place: usize,
     ) -> Option<()> {
         let Text::List(names) = self.operands.get(place)? else { return None };
-        let mut words: Vec<(Option<Register>, i64)> = Vec::new();
+        let mut words: Vec<(Option<Register>, i64, u8)> = Vec::new();
         let mut bytes = 0;
         for name in names {
             let size = match name.chars().next()? {
                 'd' => 8,
                 'q' => 16,
-                's' if name[1..].parse::<u8>().is_ok() => 4,
-                _ => 4,
+                _ => 4_u8,
             };
             let is_vector = size != 4 || is_single(name);
             let to = if is_vector { None } else { Some(register(name)?) };
-            words.push((to, bytes));
-            bytes += size;
+            words.push((to, bytes, size));
+            bytes += i64::from(size);
         }
         let start = match mode {
             "db" => -bytes,
@@ -421,14 +426,14 @@ impl Lift<'_> {
             "ib" => 4,
             _ => 0,
         };
-        words.sort_by_key(|(to, _)| is_load && *to == Some(base));
-        let loads_base = is_load && words.iter().any(|(to, _)| *to == Some(base));
-        for (register, at) in words {
+        words.sort_by_key(|(to, ..)| is_load && *to == Some(base));
+        let loads_base = is_load && words.iter().any(|(to, ..)| *to == Some(base));
+        for (register, at, size) in words {
             let at = Address::at(base, start + at);
             if is_load {
-                self.made.load(register, at, 4);
+                self.made.load(register, at, size);
             } else {
-                self.made.store(register, at, 4);
+                self.made.store(register, at, size);
             }
         }
         if is_written && !loads_base {
@@ -781,6 +786,20 @@ mod tests {
         assert!(thumb(&[0x01, 0xfb, 0x02, 0x30]).operations.contains(&Operation::Lose(3)));
         assert!(thumb(&[0x00, 0xee, 0x10, 0x4a]).operations.contains(&Operation::Lose(4)));
         assert!(thumb(&[0xef, 0xf3, 0x08, 0x80]).operations.contains(&Operation::Lose(SP)));
+    }
+
+    #[test]
+    fn a_list_of_doubles_is_stored_with_eight_bytes_each() {
+        // vstmia r0, {d0, d1}
+        let stored: Vec<(i64, u8)> = thumb(&[0x80, 0xec, 0x04, 0x0b])
+            .operations
+            .iter()
+            .filter_map(|one| match one {
+                Operation::Store { from: None, at, bytes } => Some((at.offset, *bytes)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(stored, [(0, 8), (8, 8)]);
     }
 
     #[test]
