@@ -266,7 +266,11 @@ impl Executor<'_> {
             _ => match at.numbers(MOST_ADDRESSES) {
                 Some(numbers) => {
                     self.classify(&numbers, bytes, false, accesses);
-                    if is_literal && let [at] = numbers[..] {
+                    // A word that is written is a variable, whose contents are followed elsewhere.
+                    if is_literal
+                        && let [at] = numbers[..]
+                        && self.program.constant(at, bytes, true).is_some()
+                    {
                         self.arithmetic.notes.note(|ledger| {
                             ledger.literals.insert(at);
                         });
