@@ -474,12 +474,11 @@ impl Program {
     pub fn initial(&self, address: u64, bytes: u8) -> Option<u64> {
         let section = self.section_at(address)?;
         let end = address.checked_add(u64::from(bytes))?;
-        if !section.is_ram || end > section.end {
+        if !section.is_ram || end > section.end || is_left_alone(&section.name) {
             return None;
         }
         if section.data.is_empty() {
-            // Startup code zeroes this section alone.
-            return section.name.contains("bss").then_some(0);
+            return is_zeroed(&section.name).then_some(0);
         }
         let data = self.bytes_at(address)?.get(..usize::from(bytes))?;
         Some(data.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
@@ -508,6 +507,18 @@ impl Program {
     pub fn plain(&self, code: u64) -> u64 {
         if self.architecture == "arm" { code & !1 } else { code }
     }
+}
+
+/// True for a section that keeps its contents over a reset, by its name.
+fn is_left_alone(name: &str) -> bool {
+    let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
+    let letters = letters.to_lowercase();
+    ["noinit", "uninit", "noload", "persist"].iter().any(|one| letters.contains(one))
+}
+
+/// True for a section without contents that startup code zeroes, by its name.
+fn is_zeroed(name: &str) -> bool {
+    matches!(name, "bss" | ".bss" | "sbss" | ".sbss" | "COMMON" | ".common")
 }
 
 /// True if an instruction set of RISC-V, as `RV32IMAFDC` or `rv32i2p1_d2p2`, has the extension D.
@@ -627,6 +638,18 @@ mod tests {
     fn patterns_have_stars_and_question_marks() {
         assert!(matches(".ram*", ".ram.text") && matches("*_isr", "uart_isr"));
         assert!(matches("a?c*", "abcd") && !matches("a?c", "abcd") && !matches("", "a"));
+    }
+
+    #[test]
+    fn only_sections_that_startup_code_zeroes_hold_zeros() {
+        for name in ["bss", ".bss", ".sbss", "COMMON"] {
+            assert!(is_zeroed(name) && !is_left_alone(name), "{name}");
+        }
+        for name in [".bss_noinit", ".noinit_bss", ".ccmbss", ".bss.noinit", ".bss_no_init"] {
+            assert!(!is_zeroed(name), "{name}");
+        }
+        assert!(is_left_alone(".data_no_init") && is_left_alone(".NoInit"));
+        assert!(!is_left_alone(".data"));
     }
 
     #[test]

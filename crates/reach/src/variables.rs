@@ -21,6 +21,11 @@ const MOST_BASES: usize = 48;
 /// Most addresses of a store that are noted one by one.
 const MOST_ADDRESSES: u64 = 256;
 
+/// Bytes of RAM whose bits a Cortex-M3 or M4 has as words at the alias of them.
+const BIT_BAND: (u64, u64) = (0x2000_0000, 0x2010_0000);
+/// The alias: a word for each bit.
+const BIT_BAND_ALIAS: (u64, u64) = (0x2200_0000, 0x2400_0000);
+
 /// The stores to an address: their width, and the numbers; `None` if one of them is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stores {
@@ -72,6 +77,9 @@ impl Notes {
         let mut ledger = self.0.as_ref()?.borrow_mut();
         let mut bases: BTreeSet<u64> = BTreeSet::new();
         for value in [one, other] {
+            ledger.lose_bits(value);
+        }
+        for value in [one, other] {
             match value {
                 Value::Listed(numbers) => {
                     bases.extend(numbers.iter().filter(|one| ledger.is_near(**one)));
@@ -104,6 +112,8 @@ pub struct Ledger {
     stores: BTreeMap<u64, Stores>,
     /// Addresses of words beside code that are read as constants.
     pub literals: BTreeSet<u64>,
+    /// True if an address of a bit in the alias of RAM goes where it is not followed.
+    has_lost_bit: bool,
     /// True if a function uses a register that is no argument as its caller has left it.
     pub has_hidden_arguments: bool,
 }
@@ -112,6 +122,39 @@ impl Ledger {
     /// A ledger of constants in these ranges.
     pub fn new(ranges: Vec<(u64, u64)>) -> Self {
         Self { ranges, ..Self::default() }
+    }
+
+    /// True if variables have aliases of their bits, as far as the ranges tell.
+    fn has_bit_band(&self) -> bool {
+        let meets = |(low, high): (u64, u64)| {
+            self.ranges.iter().any(|(start, end)| *start < high && low < *end)
+        };
+        meets(BIT_BAND) && !meets(BIT_BAND_ALIAS)
+    }
+
+    /// The byte of RAM whose bit an address is the alias of.
+    fn bit_byte(&self, number: u64) -> Option<u64> {
+        let is_alias = (BIT_BAND_ALIAS.0..BIT_BAND_ALIAS.1).contains(&number);
+        let byte = BIT_BAND.0 + number.saturating_sub(BIT_BAND_ALIAS.0) / 32;
+        (is_alias && self.has_bit_band()).then_some(byte)
+    }
+
+    /// Notes addresses of bits that go where they are not followed.
+    fn lose_bits(&mut self, value: &Value) {
+        let (low, high) = match value {
+            Value::Listed(numbers) | Value::Near(numbers) => {
+                self.has_lost_bit |= numbers.iter().any(|one| self.bit_byte(*one).is_some());
+                return;
+            }
+            Value::Span { low, step, count } if is_exact(value) => {
+                (*low, low.saturating_add(step.saturating_mul(count - 1)))
+            }
+            // A wide span is a number, unless it begins in the alias.
+            Value::Span { low, .. } => (*low, *low),
+            _ => return,
+        };
+        self.has_lost_bit |=
+            low < BIT_BAND_ALIAS.1 && BIT_BAND_ALIAS.0 <= high && self.has_bit_band();
     }
 
     fn is_inside(&self, number: u64) -> bool {
@@ -145,6 +188,7 @@ impl Ledger {
 
     /// Notes a value that goes to a place that is not followed, as it is.
     pub fn lose(&mut self, value: &Value) {
+        self.lose_bits(value);
         match value {
             Value::Listed(numbers) => {
                 let inside: Vec<u64> =
@@ -158,6 +202,7 @@ impl Ledger {
 
     /// Notes a value of which an unknown one is made, such as the sum with an unknown index.
     pub fn index(&mut self, value: &Value) {
+        self.lose_bits(value);
         match value {
             Value::Listed(numbers) => {
                 let inside: Vec<u64> =
@@ -181,6 +226,10 @@ impl Ledger {
         let numbers = numbers.map(|all| all.into_iter().map(low).collect());
         let stores = Stores { bytes, numbers };
         for address in addresses {
+            let (address, stores) = match self.bit_byte(address) {
+                Some(byte) => (byte, Stores { bytes: 1, numbers: None }),
+                None => (address, stores.clone()),
+            };
             self.stores
                 .entry(address)
                 .and_modify(|known| known.extend(&stores))
@@ -260,7 +309,8 @@ impl Variables {
             reached.extend(extents.meeting(low.saturating_sub(1), *high));
         }
         let mut left = self.with_stores(notes);
-        left.ranges.retain(|one| !reached.contains(one) && !ledger.has_hidden_arguments);
+        let has_none = ledger.has_hidden_arguments || ledger.has_lost_bit;
+        left.ranges.retain(|one| !reached.contains(one) && !has_none);
         left
     }
 
@@ -349,6 +399,24 @@ mod tests {
             });
             assert_eq!(known.values(0x1004, bytes, 3), Some(vec![3, held]), "{bytes}");
         }
+    }
+
+    #[test]
+    fn a_store_to_the_alias_of_a_bit_writes_its_byte() {
+        let sections = [(0x2000_0000, 0x2000_1000)];
+        let extents = Extents::new(&sections, vec![(0x2000_0004, 0x2000_0008)]);
+        let behind = |fill: &dyn Fn(&mut Ledger)| {
+            let notes = Notes::new(sections.to_vec());
+            notes.note(fill);
+            Variables::unwritten(&extents).behind(&notes, &extents, &BTreeSet::new())
+        };
+        // Bit 3 of the byte at 0x20000005.
+        let alias = Value::number(0x2200_0000 + 5 * 32 + 3 * 4);
+        let known = behind(&|ledger| ledger.store(&alias, 4, &Value::number(1)));
+        assert_eq!(known.values(0x2000_0004, 4, 3), None);
+        assert_eq!(known.values(0x2000_0010, 4, 3), Some(vec![3]));
+        let known = behind(&|ledger| ledger.index(&alias));
+        assert_eq!(known.values(0x2000_0010, 4, 3), None);
     }
 
     #[test]

@@ -1,0 +1,66 @@
+"""Variables whose values the command takes for known, and programs in which none is."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.command import Finished, flashpager
+from tests.conftest import need
+from tests.reach import firmware
+
+OPTIONS = ("-mcpu=cortex-m4", "-mthumb")
+RAM = '__attribute__((section(".ram"), noinline, used))'
+PROGRAM = f"""
+HANDLER int (*volatile handler)(int);
+volatile int seen;
+{RAM} int near_call(int x) {{ return x + seen; }}
+__attribute__((noinline, used)) int far_call(int x) {{ return x - seen; }}
+{RAM} int fires(int x) {{ return handler(x); }}
+INSTALLS
+int main(void) {{ return fires(1) + far_call(2); }}
+"""
+INSTALLS = "__attribute__((noinline, used)) void installs(int x) { if (x) handler = near_call; }"
+ASSEMBLY = """
+__asm__(".text\\n.thumb\\n.syntax unified\\n.global installs\\n.type installs, %function\\n"
+        "installs:\\n ldr r1, =near_call\\n cmp r0, #0\\n beq LABEL\\n JUMP\\n"
+        "LABEL:\\n ldr r2, =handler\\n str r1, [r2]\\n bx lr\\n.ltorg\\n"
+        ".size installs, . - installs\\nDATA\\n.text\\n");
+"""
+
+
+def _verdict(
+    folder: Path,
+    installs: str = INSTALLS,
+    handler: str = "",
+    script: str = firmware.SCRIPT,
+    options: tuple[str, ...] = (),
+) -> Finished:
+    need("arm-none-eabi-gcc")
+    source = PROGRAM.replace("HANDLER", handler).replace("INSTALLS", installs)
+    elf = firmware.link(
+        folder / "variables.elf", source=source, script=script, options=(*OPTIONS, "-Wl,-emain")
+    )
+    return flashpager("reach", elf, "--root", "fires", *options, code=None)
+
+
+@pytest.mark.parametrize("section", [".bss_noinit", ".noinit_bss", ".ccmbss"])
+def test_memory_that_is_not_zeroed(section: str, tmp_path: Path) -> None:
+    """A variable that startup code leaves as it is holds any number."""
+    script = firmware.SCRIPT.replace(
+        ".bss (NOLOAD)", f"{section} (NOLOAD) : {{ *(.kept) }}\n    .bss (NOLOAD)"
+    )
+    handler = '__attribute__((section(".kept,\\"aw\\",%nobits@")))'
+    assert _verdict(tmp_path, handler=handler, script=script).out.startswith("cannot tell: ")
+
+
+def test_a_bit_of_a_variable_is_written_by_its_alias(tmp_path: Path) -> None:
+    """A store to the bit-band alias of the variable is a store to it."""
+    script = firmware.SCRIPT.replace(
+        ".bss (NOLOAD) : {", ".bss 0x20000400 (NOLOAD) : { *(.bss.handler)"
+    )
+    handler = '__attribute__((section(".bss.handler")))'
+    for address, verdict in ((0x22008000, "cannot tell"), (0x22010000, "closed")):
+        store = f"if (x) handler = near_call; *(volatile unsigned *){address:#x} = 1;"
+        installs = INSTALLS.replace("if (x) handler = near_call;", store)
+        done = _verdict(tmp_path, installs, handler=handler, script=script)
+        assert done.out.startswith(f"{verdict}: "), done.out
