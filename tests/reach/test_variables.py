@@ -43,6 +43,35 @@ def _verdict(
     return flashpager("reach", elf, "--root", "fires", *options, code=None)
 
 
+@pytest.mark.parametrize(
+    ("targets", "verdict"),
+    [
+        ("near_call, 0", "closed"),
+        ("near_call, (int (*)(int))0x1fff0001", "cannot tell"),
+        ("near_call, (int (*)(int))0x08100001", "not closed"),
+        ("near_call, (int (*)(int))0x40000001", "cannot tell"),
+    ],
+)
+@pytest.mark.parametrize("place", ["constant", "variable"])
+def test_targets_without_code(targets: str, verdict: str, place: str, tmp_path: Path) -> None:
+    """A null pointer is not called; each other number without code in the file is a target."""
+    if place == "constant":
+        table = f"static int (*const table[2])(int) = {{{targets}}};"
+        table = table.replace("static", 'static __attribute__((section(".ram.constants")))')
+        fires = f"{RAM} int calls(int x) {{ return table[x & 1](x); }}"
+        installs = f"{INSTALLS}\n{table}\n{fires}"
+        script = firmware.SCRIPT.replace("*(.ram)", "*(.ram) *(.ram.constants)")
+    else:
+        first, second = targets.split(", ")
+        stores = f"if (x) handler = {first}; else handler = {second};"
+        installs = INSTALLS.replace("if (x) handler = near_call;", stores)
+        installs += f"\n{RAM} int calls(int x) {{ return fires(x); }}"
+        script = firmware.SCRIPT
+    options = ("--root", "calls", "--flash", "0x08100000+64K")
+    done = _verdict(tmp_path, installs, script=script, options=options)
+    assert done.out.startswith(f"{verdict}: "), done.out
+
+
 @pytest.mark.parametrize("section", [".bss_noinit", ".noinit_bss", ".ccmbss"])
 def test_memory_that_is_not_zeroed(section: str, tmp_path: Path) -> None:
     """A variable that startup code leaves as it is holds any number."""

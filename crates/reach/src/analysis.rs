@@ -622,9 +622,10 @@ impl<'a> Analysis<'a> {
     /// The targets of an indirect jump or call: resolved, or named by the user.
     fn targets(&self, code: u64, value: &Value) -> Option<Vec<u64>> {
         let resolved = value.numbers(MOST_ADDRESSES).map(|all| {
-            // No program jumps to what is no code, such as the null pointer of a variable.
-            let code = all.iter().copied().filter(|one| self.may_run(*one)).collect::<Vec<u64>>();
-            if code.is_empty() { all } else { code }
+            // The program does not call a null pointer. All other numbers are targets.
+            let is_null = |one: u64| self.program.plain(one) == 0 && !self.may_run(one);
+            let rest = all.iter().copied().filter(|one| !is_null(*one)).collect::<Vec<u64>>();
+            if rest.is_empty() { all } else { rest }
         });
         resolved.or_else(|| {
             let site = self.program.plain(code);
