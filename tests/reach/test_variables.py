@@ -44,6 +44,41 @@ def _verdict(
 
 
 @pytest.mark.parametrize(
+    ("jump", "label", "data", "verdict"),
+    [
+        ("nop", ".Lstore", "", "closed"),
+        # A label without a type may be the entry of a trap.
+        ("nop", "store", "", "cannot tell"),
+        # A word of data holds the address of the label.
+        ("nop", ".Lstore", ".section .rodata\\n.word .Lstore + 1", "cannot tell"),
+        # The jump may lead to the label.
+        ("bx r0", ".Lstore", "", "cannot tell"),
+        # The address of the label becomes that of the vector table.
+        (
+            "ldr r3, =.Lstore + 1\\n ldr r2, =0xe000ed08\\n str r3, [r2]",
+            ".Lstore",
+            "",
+            "cannot tell",
+        ),
+    ],
+)
+def test_code_with_another_entry(
+    jump: str, label: str, data: str, verdict: str, tmp_path: Path
+) -> None:
+    """Code that may be entered with any registers stores any number."""
+    installs = ASSEMBLY.replace("JUMP", jump).replace("LABEL", label).replace("DATA", data)
+    done = _verdict(tmp_path, installs)
+    assert done.out.startswith(f"{verdict}: "), done.out
+
+
+def test_a_program_with_setjmp_has_no_known_variable(tmp_path: Path) -> None:
+    """Code behind a call of setjmp runs twice, the second time with other registers."""
+    setjmp = "__attribute__((noinline, used)) int setjmp(int *place) { return *place; }\n"
+    assert _verdict(tmp_path).out.startswith("closed: ")
+    assert _verdict(tmp_path, setjmp + INSTALLS).out.startswith("cannot tell: ")
+
+
+@pytest.mark.parametrize(
     ("targets", "verdict"),
     [
         ("near_call, 0", "closed"),

@@ -3,7 +3,7 @@
 //! A function is walked once for each set of values of its arguments, up to a limit, and then once
 //! for all others together. Its summary says what its callers may rely on.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use flashpager_base::{Error, Result};
@@ -128,6 +128,8 @@ pub struct Instance {
     summary: Summary,
     callers: FxHashSet<(usize, u64)>,
     is_root: bool,
+    /// True if it begins at any instruction, with nothing known.
+    is_inside: bool,
     /// Times that the summary has changed.
     changes: u32,
 }
@@ -161,6 +163,8 @@ pub struct Analysis<'a> {
     /// True if code in flash is walked, too.
     is_whole: bool,
     variables: &'a [Variables],
+    /// Instructions of a whole walk that jump to what is not known.
+    unresolved: BTreeSet<u64>,
     pub events: FxHashSet<(usize, u64, Event)>,
     pub edges: FxHashSet<Edge>,
     /// The callees of the instance that is collected.
@@ -190,6 +194,7 @@ impl<'a> Analysis<'a> {
             is_collecting: false,
             is_whole: false,
             variables,
+            unresolved: BTreeSet::new(),
             events: FxHashSet::default(),
             edges: FxHashSet::default(),
             callees: FxHashSet::default(),
@@ -252,13 +257,31 @@ impl<'a> Analysis<'a> {
             return Ok(false);
         }
         let Some(regions) = self.program.code_regions() else { return Ok(false) };
-        let is_arm = self.program.architecture == "arm";
-        for (start, end, bit) in regions {
+        if self.program.has_hidden_returns() {
+            return Ok(false);
+        }
+        let mut started = self.program.entries.clone();
+        if !self.start_unseen(&regions, most_steps, should_continue)?
+            || !self.start_entries(&regions, &mut started, most_steps, should_continue)?
+        {
+            return Ok(false);
+        }
+        *steps = most_steps.saturating_sub(self.steps);
+        Ok(true)
+    }
+
+    /// Walks code that no known jump has led to; false if that takes too long.
+    fn start_unseen(
+        &mut self,
+        regions: &[(u64, u64, u64)],
+        most_steps: u64,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<bool> {
+        for (start, end, bit) in regions.iter().copied() {
             let mut at = start;
             while at < end {
-                let object = self.program.object_at(at).map(|object| object.end);
-                if let Some(behind) = object {
-                    at = behind.next_multiple_of(2);
+                if let Some(object) = self.program.object_at(at) {
+                    at = object.end.next_multiple_of(2);
                     continue;
                 }
                 let code = at | bit;
@@ -270,12 +293,74 @@ impl<'a> Analysis<'a> {
                         return Ok(false);
                     }
                 }
-                let found = known.flatten().or_else(|| self.instruction(code, false));
-                at += found.map_or(if is_arm && bit == 0 { 4 } else { 2 }, |one| one.bytes);
+                at += self.bytes_of(code);
             }
         }
-        *steps = most_steps.saturating_sub(self.steps);
         Ok(true)
+    }
+
+    /// Bytes from one instruction to the next one.
+    fn bytes_of(&mut self, code: u64) -> u64 {
+        let least = if self.program.architecture == "arm" && code & 1 == 0 { 4 } else { 2 };
+        let known = self.instructions.get(&(code, false)).cloned();
+        let known = known.or_else(|| self.instructions.get(&(code, true)).cloned()).flatten();
+        known.or_else(|| self.instruction(code, false)).map_or(least, |one| one.bytes)
+    }
+
+    /// Walks, with nothing known, code that has an entry besides the jumps that were seen: labels,
+    /// code whose address is in data or goes where it is not followed, and all code of functions with
+    /// a jump to what is not known. False if that takes too long, or such a function has no name.
+    fn start_entries(
+        &mut self,
+        regions: &[(u64, u64, u64)],
+        started: &mut BTreeSet<u64>,
+        most_steps: u64,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<bool> {
+        let mut entries: Vec<u64> =
+            self.program.names.iter().map(|(_, address)| *address).collect();
+        entries.extend(self.program.code_words());
+        let codes = self.codes(regions);
+        let mut sites: BTreeSet<u64> = BTreeSet::new();
+        loop {
+            self.arithmetic.notes.note(|ledger| entries.extend(ledger.lost_code.iter()));
+            for site in std::mem::take(&mut self.unresolved) {
+                if !sites.insert(site) {
+                    continue;
+                }
+                let plain = self.program.plain(site);
+                let Some(parts) = self.program.parts_of_function(plain) else { return Ok(false) };
+                for (start, end) in parts {
+                    let is_inside = |one: &&u64| (start..end).contains(&self.program.plain(**one));
+                    entries.extend(codes.iter().filter(is_inside));
+                }
+            }
+            let is_new = |one: &u64| !started.contains(one) && self.may_run(*one);
+            let new: BTreeSet<u64> = entries.drain(..).filter(is_new).collect();
+            if new.is_empty() {
+                return Ok(true);
+            }
+            for code in new {
+                started.insert(code);
+                self.start_inside(code);
+                if !self.drain(most_steps, should_continue)? {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// All instructions, with the bit of Thumb.
+    fn codes(&mut self, regions: &[(u64, u64, u64)]) -> Vec<u64> {
+        let mut codes = Vec::new();
+        for (start, end, bit) in regions.iter().copied() {
+            let mut at = start;
+            while at < end {
+                codes.push(at | bit);
+                at += self.bytes_of(at | bit);
+            }
+        }
+        codes
     }
 
     /// Walks on until nothing is left; false if that takes too long.
@@ -298,6 +383,7 @@ impl<'a> Analysis<'a> {
         let convention = self.decoder.convention();
         let number = self.new_instance(code);
         self.instances[number].is_root = true;
+        self.instances[number].is_inside = true;
         let mut registers = vec![Cell::of(Value::Any); REGISTERS];
         if let Some(zero) = convention.zero {
             registers[usize::from(zero)] = Cell::of(Value::number(0));
@@ -385,6 +471,7 @@ impl<'a> Analysis<'a> {
             },
             callers: FxHashSet::default(),
             is_root: false,
+            is_inside: false,
             changes: 0,
         });
         self.instances.len() - 1
@@ -661,6 +748,9 @@ impl<'a> Analysis<'a> {
         }
         let Some(targets) = self.targets(place.1, state.value(register)) else {
             self.event(number, place.1, Event::UnknownTarget { is_call: false });
+            if !(self.instances[number].is_inside && self.is_return(place.1, register)) {
+                self.unresolved.insert(place.1);
+            }
             // It may be a call whose return is the function's own.
             let state = self.opaque(state);
             self.returned(number, &state);
@@ -670,6 +760,17 @@ impl<'a> Analysis<'a> {
         for target in &targets {
             self.go(number, place, *target, state.clone(), targets.len() == 1);
         }
+    }
+
+    /// True if a jump has the form of a return: to the link register, or to a word of the stack.
+    fn is_return(&mut self, code: u64, register: Register) -> bool {
+        let convention = self.decoder.convention();
+        let is_popped = |one: &Operation| {
+            matches!(one, Operation::Load { to, at, .. }
+                if *to == Some(register) && at.base == Some(convention.stack))
+        };
+        let is_popped = |one: Rc<Instruction>| one.operations.iter().any(is_popped);
+        register == convention.link || self.instruction(code, false).is_some_and(is_popped)
     }
 
     /// Goes on at a target of a jump: in this function, or in another one that returns for it.
@@ -992,6 +1093,7 @@ impl<'a> Analysis<'a> {
             indices.and_then(|indices| indices.into_iter().map(target).collect());
         let Some(mut targets) = targets else {
             self.event(number, place.1, Event::UnknownTarget { is_call: false });
+            self.unresolved.insert(place.1);
             let state = self.opaque(state);
             self.returned(number, &state);
             return;

@@ -319,6 +319,75 @@ impl Program {
         self.names.iter().any(|(name, _)| name.starts_with("OUTLINED_FUNCTION_"))
     }
 
+    /// True if the program has functions that return behind a call more than once, or in another
+    /// function: `setjmp`, and what catches exceptions.
+    pub fn has_hidden_returns(&self) -> bool {
+        const NAMES: [&str; 10] = [
+            "setjmp",
+            "_setjmp",
+            "__setjmp",
+            "sigsetjmp",
+            "__sigsetjmp",
+            "getcontext",
+            "vfork",
+            "longjmp",
+            "__cxa_begin_catch",
+            "__cxa_throw",
+        ];
+        self.names.iter().any(|(name, _)| NAMES.contains(&name.as_str()))
+    }
+
+    /// The function around an address and the parts of it that a compiler has moved away, each from
+    /// its address to that of the next function. `None` if no function is named before the address.
+    pub fn parts_of_function(&self, address: u64) -> Option<Vec<AddressRange>> {
+        let is_typed = |one: &&Symbol| {
+            self.entries.contains(&one.address) || self.entries.contains(&(one.address | 1))
+        };
+        let typed: Vec<&Symbol> = self.functions.values().filter(is_typed).collect();
+        let place = typed.partition_point(|one| one.address <= address).checked_sub(1)?;
+        let section = self.section_at(address)?;
+        if typed[place].address < section.start {
+            return None;
+        }
+        let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let own = stem(&typed[place].name);
+        let parts = typed.iter().enumerate().filter(|(_, one)| stem(&one.name) == own);
+        let range = |(place, one): (usize, &&Symbol)| {
+            let end = self.section_at(one.address).map_or(one.end, |section| section.end);
+            let next = typed.get(place + 1).map_or(end, |next| next.address.min(end));
+            (one.address, next)
+        };
+        Some(parts.map(range).collect())
+    }
+
+    /// Sections with code.
+    pub fn code_ranges(&self) -> Vec<AddressRange> {
+        let code = self.sections.iter().filter(|section| section.is_code);
+        code.map(|section| (section.start, section.end)).collect()
+    }
+
+    /// The numbers in data that are addresses in sections with code.
+    pub fn code_words(&self) -> BTreeSet<u64> {
+        let code = self.code_ranges();
+        let is_arm = self.architecture == "arm";
+        let bytes = if self.architecture == "riscv64" { 8 } else { 4 };
+        let mut words = BTreeSet::new();
+        for section in &self.sections {
+            for (place, window) in section.data.windows(bytes).enumerate() {
+                let at = section.start + place as u64;
+                // The words beside the code of a RISC-V are objects.
+                let is_data = !section.is_code
+                    || if is_arm { self.is_data(at) } else { self.object_at(at).is_some() };
+                let word = window.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                let is_inside = |(start, end): &AddressRange| (*start..*end).contains(&word);
+                if is_data && code.iter().any(is_inside) {
+                    words.insert(word);
+                }
+            }
+        }
+        words
+    }
+
     /// Parts of sections that hold instructions, by the mapping symbols, each with the bit of Thumb.
     /// `None` if they cannot be told from data.
     pub fn code_regions(&self) -> Option<Vec<(u64, u64, u64)>> {

@@ -229,6 +229,7 @@ fn known_variables(
         // new.
         for _ in 0..MOST_ROUNDS {
             let notes = Notes::new(sections.clone());
+            notes.note(|ledger| ledger.follow_code(program.code_ranges()));
             let before = known.as_slice();
             let mut analysis = Analysis::new(program, decoder, calls, before);
             if !analysis.walk_all(&notes, &mut steps, should_continue)? {

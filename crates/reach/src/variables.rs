@@ -112,6 +112,10 @@ pub struct Ledger {
     stores: BTreeMap<u64, Stores>,
     /// Addresses of words beside code that are read as constants.
     pub literals: BTreeSet<u64>,
+    /// Sections with code.
+    code_ranges: Vec<(u64, u64)>,
+    /// Addresses in sections with code that go where they are not followed.
+    pub lost_code: BTreeSet<u64>,
     /// True if an address of a bit in the alias of RAM goes where it is not followed.
     has_lost_bit: bool,
     /// True if a function uses a register that is no argument as its caller has left it.
@@ -119,6 +123,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// Follows addresses in these sections with code, too.
+    pub fn follow_code(&mut self, ranges: Vec<(u64, u64)>) {
+        self.code_ranges = ranges;
+    }
+
     /// A ledger of constants in these ranges.
     pub fn new(ranges: Vec<(u64, u64)>) -> Self {
         Self { ranges, ..Self::default() }
@@ -157,6 +166,15 @@ impl Ledger {
             low < BIT_BAND_ALIAS.1 && BIT_BAND_ALIAS.0 <= high && self.has_bit_band();
     }
 
+    /// Notes addresses of code that go where they are not followed.
+    fn lose_code(&mut self, value: &Value) {
+        let Value::Listed(numbers) = value else { return };
+        let is_code =
+            |one: &u64| self.code_ranges.iter().any(|(start, end)| (*start..*end).contains(one));
+        let found: Vec<u64> = numbers.iter().copied().filter(is_code).collect();
+        self.lost_code.extend(found);
+    }
+
     fn is_inside(&self, number: u64) -> bool {
         self.ranges.iter().any(|(start, end)| (*start..=*end).contains(&number))
     }
@@ -189,6 +207,7 @@ impl Ledger {
     /// Notes a value that goes to a place that is not followed, as it is.
     pub fn lose(&mut self, value: &Value) {
         self.lose_bits(value);
+        self.lose_code(value);
         match value {
             Value::Listed(numbers) => {
                 let inside: Vec<u64> =
@@ -203,6 +222,7 @@ impl Ledger {
     /// Notes a value of which an unknown one is made, such as the sum with an unknown index.
     pub fn index(&mut self, value: &Value) {
         self.lose_bits(value);
+        self.lose_code(value);
         match value {
             Value::Listed(numbers) => {
                 let inside: Vec<u64> =
