@@ -128,3 +128,19 @@ def test_a_bit_of_a_variable_is_written_by_its_alias(tmp_path: Path) -> None:
         installs = INSTALLS.replace("if (x) handler = near_call;", store)
         done = _verdict(tmp_path, installs, handler=handler, script=script)
         assert done.out.startswith(f"{verdict}: "), done.out
+
+
+def test_variables_decide_a_call_that_is_named(tmp_path: Path) -> None:
+    """A call that --calls names may be left out of the answer by the values of variables."""
+    more = f"""
+static int (*volatile other)(int);
+{RAM} int middle(int x) {{ return 2 * other(x); }}
+static int (*volatile third)(int);
+{RAM} int starts(int x) {{ return fires(x) + 2 * third(x); }}
+__attribute__((noinline, used)) void more(int x) {{ if (x) third = near_call; }}
+"""
+    named = ("--calls", "fires=middle", "--calls", "middle=near_call", "--root", "starts")
+    done = _verdict(tmp_path, INSTALLS + more, options=named)
+    assert done.out.startswith("closed: "), done.out + done.err
+    # One of them has another target, and the other one is not reached.
+    assert done.err.count("no target that --calls names is used at 0x200000") == 2

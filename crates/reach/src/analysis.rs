@@ -166,6 +166,8 @@ pub struct Analysis<'a> {
     /// Instructions of a whole walk that jump to what is not known.
     unresolved: BTreeSet<u64>,
     pub events: FxHashSet<(usize, u64, Event)>,
+    /// Indirect calls whose targets are those that the user names.
+    pub named: FxHashSet<u64>,
     pub edges: FxHashSet<Edge>,
     /// The callees of the instance that is collected.
     callees: FxHashSet<usize>,
@@ -196,6 +198,7 @@ impl<'a> Analysis<'a> {
             variables,
             unresolved: BTreeSet::new(),
             events: FxHashSet::default(),
+            named: FxHashSet::default(),
             edges: FxHashSet::default(),
             callees: FxHashSet::default(),
         }
@@ -707,7 +710,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// The targets of an indirect jump or call: resolved, or named by the user.
-    fn targets(&self, code: u64, value: &Value) -> Option<Vec<u64>> {
+    fn targets(&mut self, code: u64, value: &Value) -> Option<Vec<u64>> {
         let resolved = value.numbers(MOST_ADDRESSES).map(|all| {
             // The program does not call a null pointer. All other numbers are targets.
             let is_null = |one: u64| self.program.plain(one) == 0 && !self.may_run(one);
@@ -717,7 +720,11 @@ impl<'a> Analysis<'a> {
         resolved.or_else(|| {
             let site = self.program.plain(code);
             let here = || self.calls.get(&self.program.function_at(site)?.address);
-            self.calls.get(&site).or_else(here).cloned()
+            let named = self.calls.get(&site).or_else(here).cloned();
+            if named.is_some() && self.is_collecting {
+                self.named.insert(site);
+            }
+            named
         })
     }
 

@@ -178,14 +178,21 @@ pub fn reach(
     } else {
         Vec::new()
     };
+    let mut decided = Vec::new();
+    check_calls(&program, &analysis, request)?;
     if !known.is_empty() {
+        let named = std::mem::take(&mut analysis.named);
         analysis = Analysis::new(&program, decoder.as_ref(), &calls, &known);
         numbers = analysis.walk(&walked, should_continue)?;
+        decided = named.difference(&analysis.named).copied().collect();
+        decided.sort_unstable();
     }
     let reporter = Reporter { program: &program, analysis: &analysis };
     let mut report = reporter.report(&numbers);
-    check_calls(&program, &analysis, request)?;
     report.notes = notes(&program, request);
+    report.notes.extend(decided.into_iter().map(|site| {
+        format!("with the values of variables, no target that --calls names is used at {site:#x}")
+    }));
     for entry in outside {
         let path = vec![step(&program, program.plain(entry))];
         let text = "a root itself,".into();
