@@ -130,6 +130,20 @@ def test_a_bit_of_a_variable_is_written_by_its_alias(tmp_path: Path) -> None:
         assert done.out.startswith(f"{verdict}: "), done.out
 
 
+def test_a_pointer_beside_code_leads_to_a_variable(tmp_path: Path) -> None:
+    """A word that the program counter names is a pointer like others if it can be written."""
+    stores = """
+__asm__(".section .ram.more, \\"awx\\"\\n.thumb\\n.syntax unified\\n"
+        ".global stores\\n.type stores, %function\\n"
+        "stores:\\n ldr r0, pointer\\n ldr r1, =far_call\\n str r1, [r0]\\n bx lr\\n.ltorg\\n"
+        ".size stores, . - stores\\n.global pointer\\n.type pointer, %object\\n"
+        "pointer: .word handler\\n.size pointer, 4\\n.text\\n");
+"""
+    script = firmware.SCRIPT.replace("*(.ram)", "*(.ram) *(.ram.more)")
+    done = _verdict(tmp_path, INSTALLS + stores, script=script)
+    assert not done.out.startswith("closed: "), done.out
+
+
 def test_variables_decide_a_call_that_is_named(tmp_path: Path) -> None:
     """A call that --calls names may be left out of the answer by the values of variables."""
     more = f"""
