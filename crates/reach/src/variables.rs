@@ -168,10 +168,10 @@ impl Ledger {
 
     /// Notes addresses of code that go where they are not followed.
     fn lose_code(&mut self, value: &Value) {
-        let Value::Listed(numbers) = value else { return };
+        let Some(numbers) = value.numbers(MOST_ADDRESSES) else { return };
         let is_code =
             |one: &u64| self.code_ranges.iter().any(|(start, end)| (*start..*end).contains(one));
-        let found: Vec<u64> = numbers.iter().copied().filter(is_code).collect();
+        let found: Vec<u64> = numbers.into_iter().filter(is_code).collect();
         self.lost_code.extend(found);
     }
 
