@@ -133,11 +133,11 @@ def test_a_bit_of_a_variable_is_written_by_its_alias(tmp_path: Path) -> None:
 def test_a_pointer_beside_code_leads_to_a_variable(tmp_path: Path) -> None:
     """A word that the program counter names is a pointer like others if it can be written."""
     stores = """
-__asm__(".section .ram.more, \\"awx\\"\\n.thumb\\n.syntax unified\\n"
+__asm__(".section .ram.more, \\"awx\\"\\n.balign 4\\n.thumb\\n.syntax unified\\n"
         ".global stores\\n.type stores, %function\\n"
         "stores:\\n ldr r0, pointer\\n ldr r1, =far_call\\n str r1, [r0]\\n bx lr\\n.ltorg\\n"
         ".size stores, . - stores\\n.global pointer\\n.type pointer, %object\\n"
-        "pointer: .word handler\\n.size pointer, 4\\n.text\\n");
+        ".balign 4\\npointer: .word handler\\n.size pointer, 4\\n.text\\n");
 """
     script = firmware.SCRIPT.replace("*(.ram)", "*(.ram) *(.ram.more)")
     done = _verdict(tmp_path, INSTALLS + stores, script=script)
