@@ -3,6 +3,8 @@
 import json
 import random
 import re
+import shutil
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,79 @@ def test_a_killed_call_is_undone_by_the_next(tmp_path: Path) -> None:
     later.recover()
     assert len(said) == 1
     del context
+
+
+def killed(configuration: TuneConfiguration, tree: BuildTree) -> AbstractContextManager[None]:
+    """Build within a context that is not left, as if the process were killed."""
+    with tree.locked():
+        context = tree.restored_on_failure()
+        context.__enter__()
+        tree.build(dict.fromkeys(tree.fragments, "new"), "log")
+    assert configuration.elf.read_text(encoding="utf-8") == "new"
+    return context
+
+
+def test_only_files_of_the_journal_are_restored(tmp_path: Path) -> None:
+    """A configuration that names other files now loses none of them to a killed call's."""
+    configuration, tree, _ = built(tmp_path)
+    configuration.order.write_text("old order", encoding="utf-8")
+    context = killed(configuration, tree)
+    for field, old, new in (
+        ("order", "order.ld", "mine.ld"),
+        ("pinned", "pinned.ld", "hand.ld"),
+        ("elf", "fw.elf", "my.elf"),
+    ):
+        replaced(configuration.path, f'{field} = "{old}"', f'{field} = "{new}"')
+    names = ("mine.ld", "hand.ld", "my.elf")
+    for name in names:
+        (tmp_path / name).write_text(f"the user's {name}", encoding="utf-8")
+    edited = TuneConfiguration.read(configuration.path)
+    assert {edited.order.name, edited.elf.name} == {"mine.ld", "my.elf"}
+    said: list[str] = []
+    BuildTree(edited, said.append).recover()
+    for name in names:
+        assert (tmp_path / name).read_text(encoding="utf-8") == f"the user's {name}"
+    assert configuration.order.read_text(encoding="utf-8") == "old order"
+    assert not configuration.elf.exists()
+    del context
+
+
+def test_another_configuration_undoes_a_killed_call(tmp_path: Path) -> None:
+    """Configurations of a folder keep recordings apart, and restore each other's files."""
+    configuration, tree, _ = built(tmp_path)
+    configuration.order.write_text("old order", encoding="utf-8")
+    other = tmp_path / "other.toml"
+    shutil.copy(configuration.path, other)
+    replaced(other, 'pinned = "pinned.ld"', 'pinned = "hand.ld"')
+    (tmp_path / "hand.ld").write_text("by hand", encoding="utf-8")
+    context = killed(configuration, tree)
+    said: list[str] = []
+    read = TuneConfiguration.read(other)
+    assert read.work not in (configuration.work, read.shared_work)
+    later = BuildTree(read, said.append)
+    with later.locked(), later.restored_on_failure():
+        assert configuration.order.read_text(encoding="utf-8") == "old order"
+        assert not (tmp_path / "pinned.ld").exists()
+    assert (tmp_path / "hand.ld").read_text(encoding="utf-8") == "by hand"
+    assert "killed" in said[0]
+    # The first configuration has nothing left to undo.
+    BuildTree(configuration, said.append).recover()
+    assert len(said) == 1
+    with later.locked():
+        fails("tune", configuration.path, words=["another 'flashpager tune' is at work here"])
+    del context
+
+
+def test_a_journal_without_paths_is_refused(tmp_path: Path) -> None:
+    """A journal that does not name files restores none of them."""
+    configuration, tree, _ = built(tmp_path)
+    configuration.order.write_text("mine", encoding="utf-8")
+    with tree.locked():
+        pass
+    (configuration.shared_work / "saved.json").write_text('["elf", "order"]', encoding="utf-8")
+    with pytest.raises(FlashpagerError, match="does not say which files"):
+        tree.recover()
+    assert configuration.order.read_text(encoding="utf-8") == "mine"
 
 
 def test_files_stay_on_success_and_return_on_interruption(tmp_path: Path) -> None:

@@ -89,9 +89,15 @@ class TuneConfiguration:
         return self.path.parent
 
     @property
-    def work(self) -> Path:
-        """The folder of traces, saved files and the report."""
+    def shared_work(self) -> Path:
+        """The folder of saved files, which the configurations of a folder share."""
         return self.folder / ".flashpager-tune"
+
+    @property
+    def work(self) -> Path:
+        """The folder of recordings, logs and the report of this configuration."""
+        shared = self.shared_work
+        return shared if self.path.name == NAME else shared / "configurations" / self.path.name
 
     @classmethod
     def read(cls, path: Path) -> "TuneConfiguration":

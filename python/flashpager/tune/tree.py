@@ -32,8 +32,9 @@ class BuildTree:
         """Take the files of a configuration; ``say`` prints one line."""
         self._configuration = configuration
         self._say = say
-        work = configuration.work
-        self._saved, self._journal = work / "saved", work / "saved.json"
+        # One journal serves all configurations of a folder, which may share a build.
+        shared = configuration.shared_work
+        self._saved, self._journal = shared / "saved", shared / "saved.json"
         # Fragments come last: restored, they are newer than the program, so that the next build
         # links it again.
         self._files = {"elf": configuration.elf, "map": configuration.map_, **self.fragments}
@@ -54,10 +55,10 @@ class BuildTree:
             FlashpagerError: if another call holds it.
 
         """
-        work = self._configuration.work
-        work.mkdir(parents=True, exist_ok=True)
-        (work / ".gitignore").write_text("*\n", encoding="utf-8")
-        with (work / "lock").open("w", encoding="utf-8") as lock:
+        shared = self._configuration.shared_work
+        self._configuration.work.mkdir(parents=True, exist_ok=True)
+        (shared / ".gitignore").write_text("*\n", encoding="utf-8")
+        with (shared / "lock").open("w", encoding="utf-8") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -78,7 +79,7 @@ class BuildTree:
         self._journal.unlink(missing_ok=True)
 
     def recover(self) -> None:
-        """Restore the files that a killed call left changed."""
+        """Restore the files that a killed call left changed, whatever configuration it had."""
         if self._journal.is_file():
             self._restore()
             self._say("note: an earlier call was killed; its changes of the build are undone")
@@ -91,27 +92,46 @@ class BuildTree:
 
     def _save(self) -> None:
         self._saved.mkdir(parents=True, exist_ok=True)
-        existing = []
-        for name, path in self._files.items():
-            if path.is_file():
-                shutil.copy2(path, self._saved / name)
-                existing.append(name)
+        saved: list[tuple[str, str | None]] = []
+        for kind, path in self._files.items():
+            exists = path.is_file()
+            if exists:
+                shutil.copy2(path, self._saved / kind)
+            saved.append((str(path), kind if exists else None))
         with appearing_whole(self._journal) as journal:
-            journal.write_text(json.dumps(existing), encoding="utf-8")
+            journal.write_text(json.dumps(saved), encoding="utf-8")
 
     def _restore(self) -> None:
         if not self._journal.is_file():
             return
-        existing = json.loads(self._journal.read_text(encoding="utf-8"))
-        for name, path in self._files.items():
-            if name not in existing:
+        for path, saved in self._journaled():
+            if saved is None:
                 path.unlink(missing_ok=True)
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             with appearing_whole(path) as temporary:
-                shutil.copyfile(self._saved / name, temporary)
-                shutil.copymode(self._saved / name, temporary)
+                shutil.copyfile(saved, temporary)
+                shutil.copymode(saved, temporary)
         self._journal.unlink()
+
+    def _journaled(self) -> list[tuple[Path, Path | None]]:
+        """Return the paths of the journal, each with its saved file; None if there was no file.
+
+        Raises:
+            FlashpagerError: if the journal does not say which paths were saved.
+
+        """
+        try:
+            given = json.loads(self._journal.read_text(encoding="utf-8"))
+            return [
+                (Path(path), None if kind is None else self._saved / kind) for path, kind in given
+            ]
+        except (ValueError, TypeError):
+            message = (
+                f"{self._journal}: does not say which files an earlier call has saved; put back "
+                f"what you need of {self._saved}, and remove {self._journal.name}"
+            )
+            raise FlashpagerError(message) from None
 
     def build(self, texts: dict[str, str], log_name: str) -> None:
         """Write the fragments, and link the program.
