@@ -28,7 +28,8 @@ pub struct ReachRequest {
     /// and the names of functions.
     pub calls: Vec<(String, Vec<String>)>,
     /// Functions that are taken to lie in RAM, by their names or those of their input sections, such
-    /// as `.text.poll` or `radio.o(.text.poll)`. They are roots, too.
+    /// as `.text.poll` or `radio.o(.text.poll)`, or all that begin in a range of addresses. They are
+    /// roots, too.
     pub pinned: Vec<String>,
 }
 
@@ -159,7 +160,8 @@ pub fn reach(
     let mut program = Program::parse(bytes, place, &memory)?;
     let decoder = decoder_for(&program, place)?;
     let mut roots = roots(&program, place, &request.roots)?;
-    roots.extend(pin(&mut program, place, &request.pinned)?);
+    let mut unknown = Vec::new();
+    roots.extend(pin(&mut program, place, &request.pinned, &mut unknown)?);
     let calls = calls(&program, place, &request.calls)?;
     let mut entries: Vec<u64> = roots.values().copied().collect();
     entries.sort_unstable();
@@ -192,6 +194,9 @@ pub fn reach(
     report.notes = notes(&program, request);
     report.notes.extend(decided.into_iter().map(|site| {
         format!("with the values of variables, no target that --calls names is used at {site:#x}")
+    }));
+    report.notes.extend(unknown.iter().map(|range| {
+        format!("no function with a name begins in {range}, so what it reaches is not known")
     }));
     for entry in outside {
         let path = vec![step(&program, program.plain(entry))];
@@ -316,26 +321,60 @@ fn call_site(program: &Program, site: &str) -> Option<u64> {
     named.map(|(_, address)| program.plain(*address))
 }
 
-/// Takes functions for RAM, and returns them.
-fn pin(program: &mut Program, place: &str, pinned: &[String]) -> Result<BTreeMap<String, u64>> {
+/// Takes functions for RAM, and returns them. Ranges in which no function begins are added to
+/// `unknown`.
+fn pin(
+    program: &mut Program,
+    place: &str,
+    pinned: &[String],
+    unknown: &mut Vec<String>,
+) -> Result<BTreeMap<String, u64>> {
     let mut found = BTreeMap::new();
     for text in pinned {
-        // The name of a function that has an input section of its own.
-        let section = text.rsplit_once('(').map_or(text.as_str(), |(_, section)| section);
-        let name = section.trim_end_matches(')');
-        let name = name.strip_prefix(".text.").unwrap_or(name);
-        let named: Vec<(String, u64)> =
-            program.names.iter().filter(|(one, _)| is_called(one, name)).cloned().collect();
-        if named.is_empty() {
+        let is_range = text.starts_with("0x");
+        let named =
+            if is_range { beginning_in(program, text)? } else { pinned_by_name(program, text) };
+        if named.is_empty() && is_range {
+            unknown.push(text.clone());
+        } else if named.is_empty() {
             let message = format!("has no function '{}', which is pinned", shown(text));
             return Err(Error::data(place, message));
         }
         for (name, address) in named {
             program.take_for_ram(program.plain(address));
+            let name = match found.get(&name) {
+                Some(other) if *other != address => format!("{name}@{address:#x}"),
+                _ => name,
+            };
             found.insert(name, address);
         }
     }
     Ok(found)
+}
+
+/// The functions of a name, or of the name of an input section that has one function.
+fn pinned_by_name(program: &Program, text: &str) -> Vec<(String, u64)> {
+    // The arguments of a C++ function are in parentheses, too, and do not begin with a point.
+    let inner = text.strip_suffix(')').and_then(|text| text.rsplit_once("(."));
+    let name = match inner {
+        Some((_, section)) => section.strip_prefix("text.").unwrap_or(section),
+        None => text.strip_prefix(".text.").unwrap_or(text),
+    };
+    let is_meant = |one: &str| is_called(one, name) || demangled(one) == name;
+    program.names.iter().filter(|(one, _)| is_meant(one)).cloned().collect()
+}
+
+/// The functions that begin in a range of addresses; labels if there is no function.
+fn beginning_in(program: &Program, range: &str) -> Result<Vec<(String, u64)>> {
+    let stated = StatedMemory::parse("pinned", &[range.to_owned()])?;
+    let begins = |address: u64| {
+        let plain = program.plain(address);
+        stated.ranges.iter().any(|(start, end)| (*start..*end).contains(&plain))
+    };
+    let named = program.names.iter().filter(|(_, address)| begins(*address));
+    let (functions, labels): (Vec<_>, Vec<_>) =
+        named.cloned().partition(|(_, address)| program.entries.contains(address));
+    Ok(if functions.is_empty() { labels } else { functions })
 }
 
 /// Finds the functions of names and patterns.
