@@ -10,6 +10,7 @@ import pytest
 from flashpager.judge.reach import choice_lines, closure, reached
 from tests.command import fails, flashpager
 from tests.conftest import ROOT, need, runs_of
+from tests.reach import firmware
 
 MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
 
@@ -76,15 +77,17 @@ def test_no_executed_call_is_lacking(recorded: tuple[Path, Path]) -> None:
     assert sum(functions[caller] in unknown for caller, _ in calls - found) < len(calls) / 10
 
 
-#: A design that pin searches quickly.
-DESIGN = ("--board", "rp2040", "--cache", "2K", "--ram", "1K", "--seconds", "5")
+def search(folder: Path, ram: str = "1K") -> tuple[str, ...]:
+    """Return options of a short search, whose result depends on no time."""
+    design = ("--board", "rp2040", "--cache", "2K", "--ram", ram)
+    return (*design, "--order", str(folder / "order.txt"), "--evaluations", "32")
 
 
 def test_a_choice_says_what_it_still_reaches(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     """The last lines of pin count the functions and objects in flash that the choice reaches."""
     elf, trace = recorded
     names_of = tmp_path / "pinned.txt"
-    out = flashpager("pin", trace, *DESIGN, "--elf", elf, "-o", names_of).out
+    out = flashpager("pin", trace, *search(tmp_path), "--elf", elf, "-o", names_of).out
     chosen = names_of.read_text(encoding="utf-8").split()
     report = reached(elf, [], pinned=chosen)
     lines = choice_lines(report)
@@ -97,17 +100,117 @@ def test_a_choice_says_what_it_still_reaches(recorded: tuple[Path, Path], tmp_pa
         assert line.startswith(f"they still {verb} {len(names)} ")
 
 
-def test_a_closed_choice_has_all_that_is_called(recorded: tuple[Path, Path]) -> None:
+#: Units of a link that no name of a function follows from, or that have a name of two functions.
+UNITS = (
+    "main.o(.text.startup.main)",
+    "libg_nano.a:lib_a-memcpy.o(.text)",
+    "card.o(.text.transact)",
+)
+
+
+def test_input_sections_are_followed_by_address(
+    recorded: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """With a map, each unit is followed where it lies, without others of its name."""
+    elf, trace = recorded
+    functions = {(name, address) for address, name in functions_of(elf).items()}
+    transact = sorted(address for name, address in functions if name == "transact")
+    assert len(transact) == 2
+    link = ("--map", str(elf.with_suffix(".map")), "--elf", str(elf), "--copied-before", "entry")
+    options = (*search(tmp_path, "1400"), *link, "--always", ",".join(UNITS))
+    out = flashpager("pin", trace, *options).out
+    made = flashpager("pin", trace, *options, "--json").json["pinned"]
+    assert set(UNITS) <= set(made)
+    assert "not known: " not in out
+    # The sections of this firmware have one function each, whose symbol has the section's name.
+    named = {unit.rpartition("(.text")[2].strip(".)").removeprefix("startup.") for unit in made}
+    named = (named - {""}) | {"memcpy"}
+    ranges = [
+        f"{address:#x}+1"
+        for name, address in functions
+        if name in named and (name, address) != ("transact", transact[1])
+    ]
+    lines = choice_lines(reached(elf, [], pinned=ranges))
+    assert all(line in out for line in lines)
+
+
+def test_a_function_of_two_is_followed_by_address(
+    recorded: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A unit named with its offset, as the second function of a name, is the one that is meant."""
+    elf, trace = recorded
+    second = max(at for at, name in functions_of(elf).items() if name == "transact")
+    options = (*search(tmp_path), "--elf", str(elf), "--always", f"transact@{second:#x}")
+    done = flashpager("pin", trace, *options)
+    assert "they still call" in done.out
+    assert "not known: " not in done.out
+
+
+def test_another_program_is_not_followed(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    """A finished search is not lost to a program in which the choice lies elsewhere."""
+    elf, trace = recorded
+    other = tmp_path / "other.elf"
+    moved = ("--change-section-address", ".text+0x10000")
+    subprocess.run(["arm-none-eabi-objcopy", *moved, elf, other], check=True)
+    done = flashpager("pin", trace, *search(tmp_path), "--elf", other)
+    assert "in flash is not known: " in done.out
+    assert "they still" not in done.out
+    assert "no such file" in fails("pin", trace, *search(tmp_path), "--elf", tmp_path / "none")
+
+
+def test_a_closed_choice_has_all_that_is_called(
+    recorded: tuple[Path, Path], tmp_path: Path
+) -> None:
     """With --closed, no function in flash is called by the closure of the root."""
     elf, trace = recorded
-    names, report = closure(elf, "aes128_encrypt")
-    assert {"aes128_encrypt", "shift_rows"} <= set(names)
-    assert not any(one.kind == "reaches-code" for one in report.findings)
-    options = (*DESIGN, "--closed", "aes128_encrypt")
+    found = closure(elf, "aes128_encrypt")
+    names = {found.root, *found.called.values()}
+    assert {"aes128_encrypt", "shift_rows"} <= names
+    assert not found.nameless
+    assert not any(one.kind == "reaches-code" for one in found.report.findings)
+    options = (*search(tmp_path), "--closed", "aes128_encrypt")
     made = flashpager("pin", trace, *options, "--elf", elf, "--json").json
-    assert set(names) <= set(made["pinned"])
+    assert names <= set(made["pinned"])
     assert f"--closed: {len(names)} functions pinned" in (
         flashpager("pin", trace, *options, "--elf", elf).out
     )
     assert "add --elf" in fails("pin", trace, *options)
     assert choice_lines(reached(elf, [], pinned=["put16"])) == ["they reach nothing in flash"]
+
+
+CALLEES = """
+namespace radio {
+__attribute__((noinline)) int send(unsigned char const *from, unsigned bytes) {
+    asm volatile("");
+    return from[0] + bytes;
+}
+__attribute__((noinline)) int send(unsigned bytes) { asm volatile(""); return bytes; }
+}
+extern "C" __attribute__((noinline, used)) int begins(unsigned char const *from) {
+    return radio::send(from, 4) + 1;
+}
+extern "C" int main() { static unsigned char bytes[4]; return begins(bytes) + radio::send(3); }
+"""
+
+
+def test_a_closure_has_overloaded_functions(tmp_path: Path) -> None:
+    """A callee in C++ is taken by its address: not cut at its arguments, and not with others."""
+    need("arm-none-eabi-g++")
+    elf = firmware.link(
+        tmp_path / "overloaded.elf", source=CALLEES, compiler="arm-none-eabi-g++", options=CPP
+    )
+    found = closure(elf, "begins")
+    assert list(found.called.values()) == ["radio::send(unsigned char const*, unsigned int)"]
+    named = reached(elf, [], pinned=["begins", *found.called.values()])
+    assert named.as_dict() == found.report.as_dict()
+    stripped = tmp_path / "stripped.elf"
+    mangled = "_ZN5radio4sendEPKhj"
+    subprocess.run(["arm-none-eabi-objcopy", "-N", mangled, elf, stripped], check=True)
+    (address,) = found.called
+    without = closure(stripped, "begins")
+    assert without.nameless == [address]
+    assert not without.called
+
+
+#: Options for C++ in a file whose name ends as C's.
+CPP = ("-x", "c++", "-mcpu=cortex-m0plus", "-mthumb")

@@ -19,6 +19,7 @@ from flashpager.base.quantities import counted, duration, parse_duration, parse_
 from flashpager.choose import layout as layouts
 from flashpager.choose import luck as lucks
 from flashpager.choose import pin as pins
+from flashpager.choose.reached import lines_of_choice, recorded_names
 from flashpager.cli import linking, options
 from flashpager.cli.console import note, out, print_json, print_whole, say_uncounted
 from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
@@ -215,14 +216,20 @@ class PinFlags:
         return [path for path in (self.output, self.order, self.plot) if path]
 
     def search(
-        self, traces: Sequence[Trace], design: Design, seconds: float, unwritable: Sequence[str]
+        self,
+        traces: Sequence[Trace],
+        design: Design,
+        seconds: float,
+        closed: Sequence[str],
+        unwritable: Sequence[str],
     ) -> tuple[Pinning, bool]:
         """Search the best choice. Return it, and True if Ctrl-C ended the search.
 
-        ``unwritable`` are the units that ``--format`` cannot express: they stay in flash.
+        ``closed`` are the functions of ``--closed`` with all that they call. ``unwritable`` are the
+        units that ``--format`` cannot express: they stay in flash.
         """
         always = names_or_file("--always", self.always, "units that are pinned")
-        always = [*always, *self.closures()]
+        always = [*always, *closed]
         never = names_or_file("--never", self.never, "units that stay in flash")
         if required := sorted({*always} & {*unwritable}):
             message = f"--always {required[0]}: --format {self.format_} cannot express it"
@@ -266,15 +273,31 @@ class PinFlags:
             raise FlashpagerError(message)
         return linking.LINKER_SCRIPT
 
-    def closures(self) -> list[str]:
-        """Return the functions of ``--closed`` with all that they call."""
+    def closures(self, info: TraceInfo) -> list[str]:
+        """Return the functions of ``--closed`` with all that they call, and note what is lacking.
+
+        Raises:
+            FlashpagerError: if the program is missing, is not followed, or lacks the function.
+
+        """
+        if self.elf is not None and not self.elf.is_file():
+            message = f"--elf {self.elf}: no such file; name the recorded program"
+            raise FlashpagerError(message)
         if self.closed and self.elf is None:
             message = f"--closed {self.closed[0]} needs the recorded program: add --elf"
             raise FlashpagerError(message)
         names: dict[str, None] = {}
         for root in self.closed or []:
-            found, _ = reaching.closure(self.elf or Path(), root)
-            names.update(dict.fromkeys(found))
+            found = reaching.closure(self.elf or Path(), root)
+            called, lacking = recorded_names(found.called, info)
+            lacking += [f"{address:#x}" for address in found.nameless]
+            names.update(dict.fromkeys([root, *called]))
+            if lacking:
+                verb = "has" if len(lacking) == 1 else "have"
+                note(
+                    f"note: --closed {root}: {_some(lacking)} {verb} no name in the recording, and "
+                    "may stay in flash"
+                )
         return list(names)
 
     def order_format_to_write(self) -> str:
@@ -327,9 +350,10 @@ def pin(
     linked = _linked(traces[0], flags.output, flags.map_, flags.format_)
     check_files(flags.files, [*traces, *([flags.map_] if flags.map_ else [])], flags.plot)
     unwritable = _unwritable(linked, flags.format_)
+    closed = flags.closures(opened[0].info)
     weights = numbers("--weights", flags.weights)
     lucky = drawn_luck(traces, design, flags.luck, map_=flags.map_, weights=weights)
-    pinning, is_interrupted = flags.search(opened, design, seconds, unwritable)
+    pinning, is_interrupted = flags.search(opened, design, seconds, closed, unwritable)
     if flags.output:
         _write(flags.output, pinning, linked, flags.format_)
     if flags.order is not None:
@@ -358,20 +382,13 @@ def pin(
     if lucky is not None:
         out.print(f"as recorded, {lucks.line(lucky)}")
     say_uncounted(uncounted([trace.info for trace in opened], design))
-    _show_reached(pinning, flags)
+    if closed:
+        text = f"--closed: {counted(len(closed), 'function')} pinned: {', '.join(closed)}"
+        out.print(text, markup=False, soft_wrap=True)
+    if flags.elf is not None and pinning.pinned:
+        for line in lines_of_choice(flags.elf, pinning, opened[0].info, linked, flags.map_):
+            out.print(line, markup=False)
     _show_notes(pinning, flags, seconds, is_interrupted=is_interrupted)
-
-
-def _show_reached(pinning: Pinning, flags: PinFlags) -> None:
-    """Print what the pinned units still reach in flash, if the program is known."""
-    if flags.elf is None or not pinning.pinned:
-        return
-    if flags.closed:
-        names = flags.closures()
-        out.print(f"--closed: {counted(len(names), 'function')} pinned: {', '.join(names)}")
-    report = reaching.reached(flags.elf, [], pinned=pinning.pinned)
-    for line in reaching.choice_lines(report):
-        out.print(line, markup=False)
 
 
 def _show_notes(pinning: Pinning, flags: PinFlags, seconds: float, *, is_interrupted: bool) -> None:

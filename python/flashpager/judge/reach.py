@@ -1,6 +1,7 @@
 """All that a function reaches: whether it stays in RAM, in sentences."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from flashpager import _engine
@@ -40,7 +41,8 @@ def reached(
         flash: patterns of names of sections in flash, or ranges.
         rom: ranges of ROM, whose code is not followed.
         calls: targets of indirect calls, by the address of a call or the function that holds it.
-        pinned: functions that are taken to lie in RAM, and are roots, too.
+        pinned: functions that are taken to lie in RAM, and are roots, too: names, or ranges of
+            addresses as ``0x360+0x20`` for all that begin there.
 
     Raises:
         FlashpagerError: if the file is no linked program or has nothing in RAM, its machine is not
@@ -129,7 +131,20 @@ def choice_lines(report: Reach) -> list[str]:
     return lines or ["they reach nothing in flash"]
 
 
-def closure(file: Path, root: str) -> tuple[list[str], Reach]:
+@dataclass(frozen=True)
+class Closure:
+    """A function with all that it calls in flash, as far as that is known."""
+
+    root: str
+    #: Names of the called functions by their addresses.
+    called: dict[int, str]
+    #: Addresses of called code that no function with a name begins at.
+    nameless: list[int]
+    #: All that they reach if they lie in RAM.
+    report: Reach
+
+
+def closure(file: Path, root: str) -> Closure:
     """Return a function with all that it calls in flash, and what they reach if all lie in RAM.
 
     Functions in RAM already are not among them.
@@ -138,13 +153,16 @@ def closure(file: Path, root: str) -> tuple[list[str], Reach]:
         FlashpagerError: if the program does not have the root, or is none that is followed.
 
     """
-    names = [root]
+    called: dict[int, str] = {}
     while True:
-        report = reached(file, [], pinned=names)
-        called = {one.path[-1].name for one in report.findings if one.kind == "reaches-code"}
-        if not called - set(names):
-            return names, report
-        names += sorted(called - set(names))
+        report = reached(file, [], pinned=[root, *(f"{address:#x}+1" for address in called)])
+        steps = [one.path[-1] for one in report.findings if one.kind == "reaches-code"]
+        found = {step.address: step.name for step in steps}
+        if found.keys() <= called.keys():
+            # What is still reached cannot be taken for RAM, as no function begins there.
+            functions = {at: name for at, name in called.items() if at not in found}
+            return Closure(root, functions, sorted(found), report)
+        called.update(sorted(found.items()))
 
 
 def finding_line(finding: ReachFinding) -> str:
