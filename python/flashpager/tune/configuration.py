@@ -21,6 +21,9 @@ SLOTS_BYTES = 32
 #: The most free bytes of a slot.
 _MOST_SLOTS_BYTES = 4096
 
+#: The largest number of seconds.
+_MOST_SECONDS = 10_000_000
+
 _BUILD = ("command", "elf", "map", "order", "pinned")
 _RUN = (
     *("system", "arguments", "input", "reads", "sections", "from", "to", "max_instructions"),
@@ -186,12 +189,29 @@ class _Table:
             raise self.refuse(field, f"= {value!r}: must be a list of texts")
         return tuple(value)
 
+    def words(self, field: str) -> tuple[str, ...]:
+        """Return a list of texts, or the words of a text as a shell splits it."""
+        text = self.fields.get(field, "")
+        if not isinstance(text, str):
+            return self.texts(field)
+        try:
+            return tuple(shlex.split(text))
+        except ValueError as error:
+            reason = f"= {text!r}: {str(error).lower()}; close it, or give a list of texts"
+            raise self.refuse(field, reason) from None
+
     def number(self, field: str, default: float | None = None) -> float | None:
         value = self.fields.get(field, default)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise self.refuse(field, f"= {value!r}: must be a number above 0")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not 0 < value <= _MOST_SECONDS
+        ):
+            raise self.refuse(
+                field, f"= {value!r}: must be a number above 0, at most {_MOST_SECONDS:,}"
+            )
         return float(value)
 
     def whole_or_none(self, field: str) -> int | None:
@@ -252,11 +272,9 @@ class _Tables:
 
 
 def _workload(table: _Table) -> Workload:
-    arguments = table.fields.get("arguments", "")
-    texts = shlex.split(arguments) if isinstance(arguments, str) else table.texts("arguments")
     return Workload(
         system=table.text_or_none("system"),
-        arguments=tuple(texts),
+        arguments=table.words("arguments"),
         input=table.path("input") if "input" in table.fields else None,
         reads=table.truth("reads"),
         sections=table.texts("sections"),
