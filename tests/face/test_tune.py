@@ -11,6 +11,7 @@ import pytest
 
 from flashpager._engine import FlashpagerError
 from flashpager.cli.tune import sentences
+from flashpager.tune import tuning
 from flashpager.tune.choice import Choice, EditTimes, PredictedRun
 from flashpager.tune.configuration import TuneConfiguration
 from flashpager.tune.tree import BuildTree
@@ -197,6 +198,32 @@ def test_two_calls_at_once_are_refused(tmp_path: Path) -> None:
     configuration, tree, _ = built(tmp_path)
     with tree.locked():
         fails("tune", configuration.path, words=["another 'flashpager tune' is at work here"])
+
+
+def test_a_step_depends_on_contents_of_files(tmp_path: Path) -> None:
+    """A changed input, or a changed file that an argument names, is another run."""
+    configuration, tree, said = built(tmp_path)
+    files = [tmp_path / name for name in ("input.bin", "a.bin", "b.bin", "card.img")]
+    given = """reads = false
+input = "input.bin"
+arguments = "a.bin --table=b.bin word"
+"""
+    replaced(configuration.path, "reads = false\n", given)
+    replaced(configuration.path, "-semihosting", "-semihosting -drive file=card.img,if=sd")
+    configuration = TuneConfiguration.read(configuration.path)
+    for path in (configuration.elf, *files):
+        path.write_text("one", encoding="utf-8")
+    assert set(configuration.run.files(tmp_path)) == set(files)
+    steps = tuning._Tuning(configuration, tree, said.append)  # noqa: SLF001
+
+    def key() -> str:
+        return steps._key([configuration.run], "part")  # noqa: SLF001
+
+    for path in files:
+        before = key()
+        assert key() == before
+        path.write_text("two", encoding="utf-8")
+        assert key() != before
 
 
 def test_outputs_are_compared_by_line(tmp_path: Path) -> None:

@@ -56,6 +56,19 @@ class Workload:
         """The part of the execution that is recorded."""
         return Region(begin=self.begin, end=self.end, max_instructions=self.max_instructions)
 
+    def files(self, folder: Path) -> list[Path]:
+        """Return the files that the run reads: its input, and those that its arguments name.
+
+        An argument names a file as a whole or in a part, as ``--table=a.bin`` and
+        ``file=card.img,if=sd`` do. Paths of arguments count from ``folder``.
+        """
+        words = [*self.arguments, *(self.system or "").split()]
+        names = [part for word in words for part in (word, *re.split("[=,]", word)) if part]
+        paths = [folder / name for name in dict.fromkeys(names)]
+        if self.input is not None:
+            paths.append(self.input)
+        return [path for path in dict.fromkeys(paths) if path.is_file()]
+
 
 @dataclass(frozen=True, kw_only=True)
 class TuneConfiguration:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -108,18 +108,23 @@ class _Tuning:
             )
         return TuneReport(choice, verified, kept_back)
 
-    def _key(self, *parts: object) -> str:
-        """Return a digest of the program and of all that a step depends on."""
+    def _key(self, workloads: Sequence[Workload], *parts: object) -> str:
+        """Return a digest of the program, of files that runs read, and of other parts of a step."""
         configuration = self._configuration
         known = hashlib.sha256(configuration.elf.read_bytes())
-        for part in (_engine.version(), *parts):
+        for part in (_engine.version(), *workloads, *parts):
             known.update(repr(part).encode())
+        for workload in workloads:
+            for path in workload.files(configuration.folder):
+                with path.open("rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                known.update(repr((str(path), digest)).encode())
         return known.hexdigest()
 
     def _before(self, name: str, workload: Workload) -> RecordedRun:
         """Record the program as it was linked before, or return the earlier recording of it."""
         configuration = self._configuration
-        key = self._key(workload, configuration.design.as_dict())
+        key = self._key([workload], configuration.design.as_dict())
         kept = configuration.work / f"{name}-before.json"
         trace, output = (
             configuration.work / f"{name}-before{suffix}" for suffix in (".trace", ".output")
@@ -137,9 +142,10 @@ class _Tuning:
     def _choice(self, run: RecordedRun, held_out: RecordedRun | None) -> Choice:
         """Search, or return the choice of an earlier call for the same program."""
         configuration = self._configuration
+        runs = (configuration.run, configuration.held_out)
         key = self._key(
-            configuration.run,
-            configuration.held_out,
+            [run for run in runs if run is not None],
+            configuration.held_out is None,
             configuration.design.as_dict(),
             (configuration.ram_bytes, configuration.slots_bytes),
             (configuration.seconds, configuration.evaluations),
