@@ -6,18 +6,27 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from flashpager._engine import FlashpagerError
+from flashpager.tune import workload
 from flashpager.tune.choice import veneers
+from flashpager.tune.configuration import TuneConfiguration
+from flashpager.tune.tuning import tune
 from tests.conftest import COMMAND, fails, flashpager, need
 from tests.tuned_firmware import replaced, with_command, write_firmware
 
 TOOLS = ("qemu-system-arm", "arm-none-eabi-gcc", "make")
 MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
 BOARD = ("--board", "rp2040", "--cache", "1K")
+#: Files that tuning changes.
+RESTORED = ("order.ld", "pinned.ld", "fw.elf", "fw.map")
+#: Time after which a command hangs, in seconds.
+PATIENCE_S = 600
 #: Flags of the compiler for the second link alone, in which the order has slots.
 SECOND = "make -s MORE=\"$(grep -q 'slots from' order.ld && echo '{}')\""
 
@@ -176,10 +185,6 @@ FAULTS = {
         second_link('-DBEFORE_THE_END="return 1;"'),
         ["ended by exit status 1 linked anew, and did not before"],
     ),
-    "no end": (
-        second_link('-DBEFORE_THE_END="for (;;) seed++;"'),
-        ["linked anew, it did not end within 6 s", "it may not boot"],
-    ),
 }
 
 
@@ -188,21 +193,36 @@ def test_the_build_is_as_it_was_after_a_failure(tmp_path: Path, fault: str) -> N
     """Each fault has one line, and the fragments, the ELF file and its map are restored."""
     need(*TOOLS)
     configuration = write_firmware(tmp_path)
-    replaced(configuration, "reads = false", "reads = false\nmax_seconds = 6")
     (tmp_path / "order.ld").write_text("/* mine */\n", encoding="ascii")
     make(tmp_path)
     change, words = FAULTS[fault]
     change(tmp_path)
-    names = ("order.ld", "pinned.ld", "fw.elf", "fw.map")
-    before = {name: (tmp_path / name).read_bytes() for name in names}
+    before = {name: (tmp_path / name).read_bytes() for name in RESTORED}
     *steps, line = flashpager("tune", configuration, code=2).err.splitlines()
     assert steps[0].startswith("building: ")
     for word in words:
         assert word in line, f"no '{word}' in: {line}"
     # A program whose name the file does not have is linked anew, and not restored.
-    known = names if fault != "the ELF file" else names[:2]
+    known = RESTORED if fault != "the ELF file" else RESTORED[:2]
     for name in known:
         assert (tmp_path / name).read_bytes() == before[name], name
+
+
+def test_a_program_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that runs on once it is linked anew is stopped, and the build is restored."""
+    need(*TOOLS)
+    monkeypatch.setattr(workload, "_LEAST_SECONDS", 1.0)
+    monkeypatch.setattr(workload, "_TIMES_THE_FIRST", 1.0)
+    configuration = write_firmware(tmp_path)
+    make(tmp_path)
+    second_link('-DBEFORE_THE_END="for (;;) seed++;"')(tmp_path)
+    before = {name: (tmp_path / name).read_bytes() for name in RESTORED}
+    said: list[str] = []
+    words = r"linked anew, it did not end within [\d.]+ s, .*it may not boot"
+    with pytest.raises(FlashpagerError, match=words):
+        tune(TuneConfiguration.read(configuration), said.append)
+    assert any(line.startswith("recording again: ") for line in said)
+    assert {name: (tmp_path / name).read_bytes() for name in RESTORED} == before
 
 
 def test_an_interruption_restores_the_build(tmp_path: Path) -> None:
@@ -211,19 +231,23 @@ def test_an_interruption_restores_the_build(tmp_path: Path) -> None:
     configuration = write_firmware(tmp_path)
     replaced(configuration, "evaluations = 400", "seconds = 3600")
     make(tmp_path)
-    names = ("order.ld", "pinned.ld", "fw.elf", "fw.map")
-    before = {name: (tmp_path / name).read_bytes() for name in names}
+    before = {name: (tmp_path / name).read_bytes() for name in RESTORED}
     command = [str(COMMAND), "tune", str(configuration)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
+        # A command that hangs is killed, and has another exit code then.
+        guard = threading.Timer(PATIENCE_S, running.kill)
+        guard.start()
         for line in running.stderr:
             if "searching" in line:
                 break
         running.send_signal(signal.SIGINT)
         rest = running.stderr.read()
+        running.wait()
+        guard.cancel()
     assert running.returncode == 130
     assert rest.endswith("interrupted\n")
-    assert {name: (tmp_path / name).read_bytes() for name in names} == before
+    assert {name: (tmp_path / name).read_bytes() for name in RESTORED} == before
 
 
 def test_a_difference_may_be_permitted(tmp_path: Path) -> None:
@@ -240,18 +264,19 @@ def test_a_difference_may_be_permitted(tmp_path: Path) -> None:
 
 
 def test_nothing_is_linked_without_a_gain(tmp_path: Path) -> None:
-    """In a cache that holds all there is nothing to gain, and the build is restored."""
+    """In one page that holds the program all links take the same time; the build is restored."""
     need(*TOOLS)
     configuration = write_firmware(tmp_path)
-    replaced(configuration, '"1K"', '"16K"')
+    replaced(configuration, '"1K"', '"64K"\ncache_page_bytes = "16K"')
     make(tmp_path)
-    elf = (tmp_path / "fw.elf").read_bytes()
-    done = flashpager("tune", configuration)
-    if "Nothing is linked" in done.out:
-        assert (tmp_path / "fw.elf").read_bytes() == elf
-        assert not (tmp_path / "order.ld").read_bytes()
-    else:
-        assert "as predicted" in done.out
+    before = {name: (tmp_path / name).read_bytes() for name in RESTORED}
+    report = flashpager("tune", configuration, "--json").json
+    run = report["choice"]["run"]
+    assert run["misses_before"] == run["misses_after"] == 1
+    assert not report["linked"]
+    assert {name: (tmp_path / name).read_bytes() for name in RESTORED} == before
+    assert not before["order.ld"]
+    assert "Nothing is linked" in flashpager("tune", configuration).out
 
 
 def test_the_template_is_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
