@@ -6,8 +6,8 @@
 #
 # FRAGMENTS is the folder of order.ld and pinned.ld, which belong to the sources: by default the
 # current source folder. CONFIGURATION has the tables [run], [design], [choose] and [verify] of
-# flashpager.toml, by default that file in the current source folder. Its paths count from the folder
-# flashpager of the build; [build] is added to it.
+# flashpager.toml, by default that file in the current source folder. [build] is added to a copy in the
+# folder flashpager/TARGET of the build, from which its paths count.
 function(flashpager_tune target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "CONFIGURATION;FRAGMENTS" "")
     if(arg_UNPARSED_ARGUMENTS)
