@@ -45,8 +45,8 @@ pub(super) struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     /// Prepares the search. `before_ns` is the time of whole traces with nothing pinned, `links` are
-    /// those by whose mean choices with holes are scored; the notes
-    /// beside the units state the assumptions on them.
+    /// those by whose mean choices with holes are scored; the notes beside the units state the
+    /// assumptions on them.
     ///
     /// # Errors
     /// Names of no unit or function, more bytes to pin always than there is RAM, and the errors of the
