@@ -104,42 +104,32 @@ def simulate(
     needs = options.needs(
         budget, ram, min_bandwidth, max_fault, max_slowdown, checked_ecc=checked_ecc
     )
-    if train is not None and warm_up is not None:
-        message = "--train and --warm-up exclude each other: homes are trained on the warm-up"
-        raise FlashpagerError(message)
     opened = Trace.open(trace, warm_up if train is None else train)
     flags = flags.executing(opened.info)
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
-    if train is not None and design.store != "homes":
-        message = f"--train {train}: there are homes to train with --store homes alone"
-        raise FlashpagerError(message)
+    _check_training(train, warm_up, design)
     options.check_slowdown(needs, has_processor=design.processor is not None)
     note_flash_alone(opened.info, is_given=flags.names_hardware)
     warming = opened.info.warm_up
     unpublished = _UnpublishedFacts.of(flags)
-    others = [
-        design.replace(policy=policy) for policy in unpublished.policies if policy != design.policy
-    ]
+    others = unpublished.others(design)
     with counting("replays") as progress:
         rows = _engine.simulate(trace, [design, *others], progress, warm_up=warming)
     row = rows[0]
     losses = _losses(opened, design, row)
     lucky = _luck(opened, design, luck)
-    timed = []
-    if calls:
-        with counting("passes for calls") as progress:
-            timed = _engine.call_times(trace, design, calls, elf or [], progress, warm_up=warming)
+    timed = _call_times(trace, design, calls or [], elf or [], warming)
     unmet = needs.unmet(row)
     with held_to([each.said for each in unmet]):
         if json:
-            extra = {
+            fields: dict[str, object] = {
                 "needs": asdict(needs),
                 "unmet": [asdict(each) for each in unmet],
                 **({"calls": [each.as_dict() for each in timed]} if calls else {}),
                 **({"losses": losses.as_dict()} if losses else {}),
-                **luck_fields(lucky),
             }
-            print_json(_as_json(opened, flags, design, rows, unpublished) | extra)
+            head = _as_json(opened, flags, design, rows, unpublished)
+            print_json(head | fields | luck_fields(lucky))
             return
         note_loop(trace, opened.info)
         _show(opened.info, row, flags.origins(design), losses)
@@ -150,13 +140,46 @@ def simulate(
             show_calls(timed, row.run, opened.info)
         if needs.max_fault_ns is not None:
             _note_commands(row)
-        unverified = options.unverified(design, energy=row.energy is not None)
-        if unverified:
-            note(unverified)
-        for fact in unpublished.lines(rows):
-            note(f"not published of {flags.board}: {fact}")
-        for warning in [*row.warnings, *_overfit(row)]:
-            note(f"warning: {warning}")
+        _show_notes(design, rows, flags, unpublished)
+
+
+def _check_training(train: str | None, warm_up: str | None, design: Design) -> None:
+    """Check that there are homes to train, and no other warm-up.
+
+    Raises:
+        FlashpagerError: if there are none, or both are given.
+
+    """
+    if train is not None and warm_up is not None:
+        message = "--train and --warm-up exclude each other: homes are trained on the warm-up"
+        raise FlashpagerError(message)
+    if train is not None and design.store != "homes":
+        message = f"--train {train}: there are homes to train with --store homes alone"
+        raise FlashpagerError(message)
+
+
+def _show_notes(
+    design: Design, rows: list[Row], flags: options.DesignFlags, unpublished: "_UnpublishedFacts"
+) -> None:
+    """Print notes and warnings about a design and its result, the first of the rows."""
+    row = rows[0]
+    unverified = options.unverified(design, energy=row.energy is not None)
+    if unverified:
+        note(unverified)
+    for fact in unpublished.lines(rows):
+        note(f"not published of {flags.board}: {fact}")
+    for warning in [*row.warnings, *_overfit(row)]:
+        note(f"warning: {warning}")
+
+
+def _call_times(
+    trace: Path, design: Design, calls: list[str], elf: list[Path], warming: _engine.WarmUp
+) -> list[CallTimes]:
+    """Replay the calls of functions, if there are any to show."""
+    if not calls:
+        return []
+    with counting("passes for calls") as progress:
+        return _engine.call_times(trace, design, calls, elf, progress, warm_up=warming)
 
 
 def _luck(trace: Trace, design: Design, draws: int | None) -> DesignLuck | None:
@@ -235,6 +258,11 @@ class _UnpublishedFacts:
             return cls([], [])
         board = _engine.Board.read(Path(flags.board))
         return cls(board.unknown, [] if "policy" in flags.axes else board.policies)
+
+    def others(self, design: Design) -> list[Design]:
+        """Return the design with each other policy that the cache may have."""
+        policies = [policy for policy in self.policies if policy != design.policy]
+        return [design.replace(policy=policy) for policy in policies]
 
     def as_dict(self, rows: Sequence[Row]) -> dict[str, object]:
         """Return the facts by name, with the design's results for each policy."""
