@@ -78,17 +78,9 @@ def pin(
 
     """
     several = check_traces(traces, "pin")
-    if not isinstance(design, Design):
-        message = f"pin takes a Design, not {design!r}"
-        raise TypeError(message)
     weighted = weighted_traces(several, weights)
-    if ram_bytes <= 0:
-        message = "pinning takes RAM: more than 0 bytes"
-        raise FlashpagerError(message)
+    _check(design, ram_bytes, evaluations, is_ordered=order)
     check_search(seconds, evaluations)
-    if evaluations is not None and not order:
-        message = f"{evaluations} evaluations: they are orders tried, so that they need --order"
-        raise FlashpagerError(message)
     timer = SearchTimer(seconds, evaluations, should_continue)
     timer.elapsed_share()
 
@@ -112,3 +104,21 @@ def pin(
         holes=holes,
         evaluations=evaluations,
     )
+
+
+def _check(design: object, ram_bytes: int, evaluations: int | None, *, is_ordered: bool) -> None:
+    """Check what a search is given.
+
+    Raises:
+        FlashpagerError: if there is no RAM, or orders are to be tried and none is searched.
+
+    """
+    if not isinstance(design, Design):
+        message = f"pin takes a Design, not {design!r}"
+        raise TypeError(message)
+    if ram_bytes <= 0:
+        message = "pinning takes RAM: more than 0 bytes"
+        raise FlashpagerError(message)
+    if evaluations is not None and not is_ordered:
+        message = f"{evaluations} evaluations: they are orders tried, so that they need --order"
+        raise FlashpagerError(message)
