@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import chdir
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,9 @@ class _Tuning:
             self._say(f"kept from an earlier call: {kept}")
             return Choice.from_dict(known["choice"])
         other = None if held_out is None else held_out.opened()
-        choice = choose(configuration, run.opened(), other, self._say)
+        # The recording names the program by its path from the folder in which it ran.
+        with chdir(configuration.folder):
+            choice = choose(configuration, run.opened(), other, self._say)
         _write(kept, {"key": key, "choice": choice.as_dict()})
         return choice
 
