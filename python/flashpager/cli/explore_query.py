@@ -206,6 +206,11 @@ def sort_column(name: str, *, is_of_several: bool) -> str:
 
 def note_beforehand(query: ExploreQuery) -> None:
     """Note incomplete traces, and the memory that the replays may take."""
+    # Traces that cannot be replayed are refused here, before anything is noted of them.
+    needed = max(
+        _engine.memory_bytes(trace.path, query.designs, warm_up=trace.info.warm_up)
+        for trace in query.traces
+    )
     for trace in query.traces:
         ending = trace.info.ending
         console.say_warm_up(trace.info, trace.name)
@@ -213,10 +218,6 @@ def note_beforehand(query: ExploreQuery) -> None:
         if not ending.is_complete:
             note(f"note: {trace.name}: {how_it_ended(ending)}")
     _note_training(query)
-    needed = max(
-        _engine.memory_bytes(trace.path, query.designs, warm_up=trace.info.warm_up)
-        for trace in query.traces
-    )
     if needed > _NOTABLE_MEMORY_BYTES:
         note(
             f"note: this may take {needed / 2**30:.1f} GiB of memory; fewer cache sizes or larger"
