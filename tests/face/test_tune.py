@@ -320,3 +320,34 @@ def test_quantiles_of_draws(share: float) -> None:
     assert sum(each <= at for each in times) >= share * len(times)
     assert sum(each >= at for each in times) >= (1 - share) * len(times)
     assert drawn_times.worst_ns == max(times)
+
+
+@pytest.mark.parametrize(
+    ("after", "is_limited", "is_same"),
+    [
+        ("one\ntwo\nthree\n", False, True),
+        ("one\n", False, False),
+        ("one\n", True, True),
+        ("one\ntw", True, True),
+        ("one\ntoo\n", True, False),
+        ("another\n", True, False),
+        ("", True, True),
+    ],
+)
+def test_output_of_a_limited_run(
+    after: str,
+    is_limited: bool,  # noqa: FBT001
+    is_same: bool,  # noqa: FBT001
+    tmp_path: Path,
+) -> None:
+    """What a limit ends is compared as far as both runs have printed; other output, to its end."""
+    runs: list[RecordedRun] = []
+    for name, text in (("before", "one\ntwo\nthree\n"), ("after", after)):
+        output = tmp_path / name
+        output.write_text(text, encoding="utf-8")
+        runs.append(RecordedRun(tmp_path / "trace", output, 1.0, is_limited))
+    if is_same:
+        check_same_output(runs[0], runs[1], [])
+    else:
+        with pytest.raises(FlashpagerError, match="the output differs from line"):
+            check_same_output(runs[0], runs[1], [])
