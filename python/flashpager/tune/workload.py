@@ -126,19 +126,23 @@ def _output_into(output: Path, given: Path | None) -> Iterator[None]:
 
 
 def check_same_output(
-    before: RecordedRun, after: RecordedRun, ignored: Sequence[re.Pattern[str]]
+    before: RecordedRun,
+    after: RecordedRun,
+    ignored: Sequence[re.Pattern[str]],
+    *,
+    is_cut: bool = False,
 ) -> None:
     """Check that the program printed the same as before.
 
     A program that a limit ends goes on for a moment until it is stopped: its outputs are compared
-    as far as both go.
+    as far as both go. A limit of time is known of a run; ``is_cut`` tells of another one.
 
     Raises:
         FlashpagerError: if it did not; the message has the first line that differs.
 
     """
     one, other = (_lines(run.output, ignored) for run in (before, after))
-    if before.is_limited or after.is_limited:
+    if is_cut or before.is_limited or after.is_limited:
         common = min(len(one), len(other))
         one, other = one[:common], other[:common]
         # The last line of the shorter one may be cut.
