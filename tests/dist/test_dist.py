@@ -255,6 +255,8 @@ COMMANDS = {
     "handler": ("handler",),
     "layout": ("layout", CARD, *DESIGN, "--evaluations", "5", "-o", "order.json"),
     "luck": ("luck", CARD, *DESIGN, "--draws", "2"),
+    "homes": ("homes", CARD, "--part", "W25N01GV", "--register", "random-column", "--cache", "2K"),
+    "tune": ("tune", "--integration", "make"),
     "reach": ("reach", "closed.elf", "--root", "handler"),
     "pin": ("pin", CARD, *DESIGN, "--ram", "64", "-o", "pinned.txt"),
     "deploy": ("deploy", CARD, *DESIGN, "-o", "deployed"),
@@ -298,6 +300,8 @@ def test_command(installation: Installation, name: str) -> None:
     for file in command:
         if file.endswith((".png", ".html", ".parquet")):
             assert (installation.work / file).stat().st_size > 1000
+    if name == "tune":
+        assert Path(installation.flashpager(*command).strip()).is_file()
     if "--plots" in command:
         assert list((installation.work / "plots").glob("*.png"))
 
