@@ -323,5 +323,5 @@ def test_holes_keep_the_gain_after_a_commit() -> None:
     median = holes["untouched"]["p50"]
     assert holes["edited"]["p90"] < median
     assert holes["edited"]["p50"] < plain["edited"]["p50"]
-    # Nothing moves, so the image keeps its length.
+    # Functions that stay do not move, so the image keeps its length.
     assert holes["image_bytes"] == Trace.open(CARD).info.image_bytes

@@ -250,7 +250,7 @@ fn known_variables(
             let mut words = BTreeSet::new();
             notes.note(|ledger| words = program.words(&sections, &ledger.literals));
             let next = match (start, &known) {
-                // Where all values were unknown, no address was missed.
+                // The walk before took all values for unknown, so it missed no address.
                 (None, Some(known)) => known.with_stores(&notes),
                 _ => known.as_ref().unwrap_or(&all).behind(&notes, &extents, &words),
             };

@@ -159,7 +159,7 @@ def closure(file: Path, root: str) -> Closure:
         steps = [one.path[-1] for one in report.findings if one.kind == "reaches-code"]
         found = {step.address: step.name for step in steps}
         if found.keys() <= called.keys():
-            # What is still reached cannot be taken for RAM, as no function begins there.
+            # These addresses are still reached: no function begins there, to be taken for RAM.
             functions = {at: name for at, name in called.items() if at not in found}
             return Closure(root, functions, sorted(found), report)
         called.update(sorted(found.items()))

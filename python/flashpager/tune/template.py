@@ -17,7 +17,7 @@ _BUILDS = {
 _OTHER_BUILD = "make"
 
 _TEXT = """\
-# What 'flashpager tune' has to know of this program. Paths count from the folder of this file.
+# The configuration of 'flashpager tune'. Paths are relative to the folder of this file.
 
 [build]
 # The shell command that links the program. It must link anew when a fragment below has changed.
@@ -32,8 +32,8 @@ order = "order.ld"
 pinned = "pinned.ld"
 
 [run]
-# How the program runs, as the options of 'flashpager record'. It has to end by itself, or at one of
-# the limits.
+# The run to record; its fields are options of 'flashpager record'. The program has to end by
+# itself, or at one of the limits.
 {system}
 #arguments = "for a program of this machine"
 #input = "standard-input.txt"

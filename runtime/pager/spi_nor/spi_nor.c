@@ -59,7 +59,7 @@ FP_PAGER_API const struct fp_spi_nor_stat *fp_spi_nor_stat(void)
     return &spi_nor.stat;
 }
 
-/* Nothing is loaded: the command of the next fetch has the address. */
+/* Keeps the address, which the command of the next fetch has. */
 FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column)
 {
     spi_nor.page = FP_SPI_NOR_FIRST_BYTE + (uint32_t)page * FP_PAGER_FLASH_PAGE_BYTES;
