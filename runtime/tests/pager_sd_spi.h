@@ -24,10 +24,10 @@
 
 #include "../pager/sd_spi/sd_spi.c"
 
+#include "pager_reads.h"
+
 #define IMAGE_BLOCKS (FP_PAGER_PAGES * BLOCKS_A_PAGE)
 
-/* The line from the card: driven by it, or by nobody. */
-enum line { DRIVEN, LOW, HIGH };
 enum state { NATIVE, IDLE_STATE, READY };
 
 static struct {
@@ -44,11 +44,6 @@ static struct {
     unsigned at, size; /* of the answer */
     uint32_t blocks;
 } card;
-
-static uint8_t image_byte(uint32_t offset)
-{
-    return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
-}
 
 /* The remainder of a polynomial of so many bits, bit by bit. */
 static uint32_t remainder_of(const uint8_t *bytes, uint32_t size, unsigned bits, uint32_t polynomial)
@@ -235,18 +230,12 @@ static void begin(uint64_t seed)
     EXPECT_EQ(fp_pager_start(), FP_PAGER_OK);
 }
 
-/* Reads at random. Returns how many reads failed; the bytes of the others are compared. */
+/* Reads at random, as compare_reads() does. */
 static unsigned read_at_random(unsigned reads)
 {
     unsigned failed = 0;
-    uint8_t bytes[900];
     for (; reads > 0; reads--) {
-        const uint32_t size = 1 + random_below(&card.random, sizeof(bytes));
-        const uint32_t from = random_below(&card.random, FP_PAGER_IMAGE_BYTES - size);
-        const int error = fp_pager_read(from, bytes, size);
-        failed += error != 0;
-        for (uint32_t i = 0; !error && i < size; i++)
-            EXPECT_EQ(bytes[i], image_byte(from + i));
+        failed += compare_reads(&card.random, 1, READ_MOST_BYTES);
         EXPECT(!card.is_selected);
     }
     return failed;

@@ -25,12 +25,11 @@
 
 #include "../pager/spi_nand/spi_nand.c"
 
+#include "pager_reads.h"
+
 #define SPARE_BYTES 64u
 #define BLOCKS (4u + FP_PAGER_BAD_BLOCKS)
 #define FIRST_BLOCK (FP_SPI_NAND_FIRST_PAGE / FP_PAGER_BLOCK_PAGES)
-
-/* Whether the line of the chip is its own, or nobody's: low or high. */
-enum line { DRIVEN, LOW, HIGH };
 
 static struct {
     uint64_t random;
@@ -45,11 +44,6 @@ static struct {
     uint32_t loads, corrected, limit, yields, asked;
     bool is_wrong;     /* the page that is held was not corrected */
 } chip;
-
-static uint8_t image_byte(uint32_t offset)
-{
-    return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
-}
 
 static uint8_t chip_byte(uint32_t column)
 {
@@ -181,20 +175,10 @@ static void begin(uint64_t seed)
     EXPECT_EQ(fp_pager_start(), FP_PAGER_OK);
 }
 
-/* Reads at random. Returns how many reads failed; the bytes of the others are compared. */
+/* Reads at random, as compare_reads() does. */
 static unsigned read_at_random(unsigned reads)
 {
-    unsigned failed = 0;
-    uint8_t bytes[600];
-    for (; reads > 0; reads--) {
-        const uint32_t size = 1 + random_below(&chip.random, sizeof(bytes));
-        const uint32_t from = random_below(&chip.random, FP_PAGER_IMAGE_BYTES - size);
-        const int error = fp_pager_read(from, bytes, size);
-        failed += error != 0;
-        for (uint32_t i = 0; !error && i < size; i++)
-            EXPECT_EQ(bytes[i], image_byte(from + i));
-    }
-    return failed;
+    return compare_reads(&chip.random, reads, 600);
 }
 
 /* With any troubles, every byte is right or the read fails. */

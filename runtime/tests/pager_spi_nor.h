@@ -20,10 +20,9 @@
 
 #include "../pager/spi_nor/spi_nor.c"
 
-#define WHOLE_PAGES_BYTES (FP_PAGER_PAGES * FP_PAGER_PAGE_BYTES)
+#include "pager_reads.h"
 
-/* The line from the chip: driven by it, or by nobody. */
-enum line { DRIVEN, LOW, HIGH };
+#define WHOLE_PAGES_BYTES (FP_PAGER_PAGES * FP_PAGER_PAGE_BYTES)
 
 static struct {
     uint64_t random;
@@ -34,11 +33,6 @@ static struct {
     uint8_t id[3];
     uint32_t reads, bytes;
 } chip;
-
-static uint8_t image_byte(uint32_t offset)
-{
-    return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
-}
 
 static void read_bytes(const uint8_t *command, uint8_t *to, uint_fast16_t size)
 {
@@ -117,20 +111,10 @@ static void begin(uint64_t seed)
     EXPECT_EQ(fp_pager_start(), FP_PAGER_OK);
 }
 
-/* Reads at random. Returns how many reads failed; the bytes of the others are compared. */
+/* Reads at random, as compare_reads() does. */
 static unsigned read_at_random(unsigned reads)
 {
-    unsigned failed = 0;
-    uint8_t bytes[300];
-    for (; reads > 0; reads--) {
-        const uint32_t size = 1 + random_below(&chip.random, sizeof(bytes));
-        const uint32_t from = random_below(&chip.random, FP_PAGER_IMAGE_BYTES - size);
-        const int error = fp_pager_read(from, bytes, size);
-        failed += error != 0;
-        for (uint32_t i = 0; !error && i < size; i++)
-            EXPECT_EQ(bytes[i], image_byte(from + i));
-    }
-    return failed;
+    return compare_reads(&chip.random, reads, 300);
 }
 
 /* With any troubles that the chip shows, every byte is right or the read fails. */
