@@ -16,7 +16,7 @@ from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, say_uncounted
 from flashpager.cli.verify import Image
 from flashpager.deploy.image import read_image
-from flashpager.judge.homes import HomesGain, describe, overfit_warning
+from flashpager.judge.homes import HomesGain, describe, overfit_warning, times_as_fast
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 from flashpager.space.setting import cache, medium
@@ -96,8 +96,7 @@ def _weights(text: str | None, traces: int) -> list[int]:
 
 def _gain(part: StoredPart) -> float:
     """Return how many times as fast as the plain store the homes are."""
-    plain_ns, homes_ns = part.plain.time.time_ns, part.homes.time.time_ns
-    return plain_ns / homes_ns if homes_ns else 1.0
+    return times_as_fast(part.plain.time.time_ns, part.homes.time.time_ns)
 
 
 def _overfits(traces: Sequence[Trace], trained: TrainedHomes) -> list[str]:

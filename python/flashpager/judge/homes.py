@@ -22,7 +22,7 @@ class HomesGain:
     def of(cls, homes: HomesSummary, counted_ns: float) -> "HomesGain":
         """Return the gains of a result whose counted runs take ``counted_ns``."""
         held_out = homes.plain_ns / counted_ns if homes.is_held_out and counted_ns else None
-        return cls(_ratio(homes.trained_plain_ns, homes.trained_ns), held_out)
+        return cls(times_as_fast(homes.trained_plain_ns, homes.trained_ns), held_out)
 
     @property
     def is_overfit(self) -> bool:
@@ -32,7 +32,7 @@ class HomesGain:
         return 1 - 1 / self.held_out < _KEPT_GAIN * (1 - 1 / self.trained)
 
 
-def _ratio(plain_ns: float, homes_ns: float) -> float:
+def times_as_fast(plain_ns: float, homes_ns: float) -> float:
     """Return how many times as fast homes are; 1 if nothing takes time."""
     return plain_ns / homes_ns if homes_ns else 1.0
 

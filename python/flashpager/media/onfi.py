@@ -20,8 +20,6 @@ _PAGE_BYTES = 256
 _CRC_AT = 254
 _CRC_START = 0x4F4E
 _CRC_POLYNOMIAL = 0x8005
-#: Nothing in the page says a clock; SPI NAND answers a fast read at least at this one.
-_ASSUMED_CLOCK_MHZ = 50
 _FAST_READ_DUMMIES = 8
 #: The bits of an error-correcting code stand elsewhere.
 _ECC_ELSEWHERE = 0xFF
@@ -160,14 +158,6 @@ def _add_serial(draft: PartDraft, clock_mhz: float | None) -> None:
     reason = f"{UNVERIFIED}: each SPI NAND has it; not in the page"
     draft.numbers["width_bits"] = SourcedNumber(1, f"{UNVERIFIED}: one line; not in the page")
     draft.modes = [DraftMode("1-1-1", SourcedNumber(_FAST_READ_DUMMIES, reason))]
-    if clock_mhz is None:
-        clock = SourcedNumber(_ASSUMED_CLOCK_MHZ, f"{UNVERIFIED}: assumed; not in the page")
-        draft.unknown.append(
-            f"the fastest clock: {_ASSUMED_CLOCK_MHZ} MHz are assumed; give --clock from the "
-            "datasheet"
-        )
-    else:
-        clock = SourcedNumber(clock_mhz, "given as --clock")
-    draft.table_numbers["clock_mhz"] = clock
+    draft.take_clock(clock_mhz)
     draft.unknown.append("data lines and read modes: one line is assumed; add them to the file")
     draft.unknown.append("the error-correcting code, which most SPI NAND has on the die")

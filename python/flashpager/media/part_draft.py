@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+#: The clock at which each serial chip answers, in MHz: tables of chips state no other one.
+ASSUMED_CLOCK_MHZ = 50
 #: The start of a source that nobody has checked.
 UNVERIFIED = "unverified"
 #: JEDEC's first code of a maker, by the byte that a chip reports.
@@ -65,6 +67,18 @@ class PartDraft:
     table_numbers: dict[str, SourcedNumber] = field(default_factory=dict)
     modes: list[DraftMode] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+
+    def take_clock(self, clock_mhz: float | None) -> None:
+        """Take the fastest clock of a serial chip, or assume one and say so."""
+        if clock_mhz is None:
+            clock = SourcedNumber(ASSUMED_CLOCK_MHZ, f"{UNVERIFIED}: assumed; not in the dump")
+            self.unknown.append(
+                f"the fastest clock: {ASSUMED_CLOCK_MHZ} MHz are assumed; give --clock from the "
+                "datasheet"
+            )
+        else:
+            clock = SourcedNumber(clock_mhz, "given as --clock")
+        self.table_numbers["clock_mhz"] = clock
 
     def to_toml(self) -> str:
         """Write the part as a file of the catalog's form."""

@@ -30,8 +30,6 @@ _FIRST_WORDS = 9
 #: The words of the octal profile that are read here.
 _PROFILE_WORDS = 5
 _HEADER_BYTES = 8
-#: The clock at which each chip answers a read of its table.
-_TABLE_CLOCK_MHZ = 50
 #: Clocks of dummies of the fast read 0Bh, with which the standard begins.
 _FAST_READ_DUMMIES = 8
 #: Largest memory that three address bytes reach.
@@ -313,16 +311,7 @@ def _add_clocks(
     draft: PartDraft, octal: tuple[DraftMode, int] | None, clock_mhz: float | None, source: str
 ) -> None:
     """Add the fastest clock, and the octal read with its own."""
-    if clock_mhz is not None:
-        clock = SourcedNumber(clock_mhz, "given as --clock")
-    else:
-        reason = f"{UNVERIFIED}: SFDP has no clock but that of its own read"
-        clock = SourcedNumber(_TABLE_CLOCK_MHZ, reason)
-        draft.unknown.append(
-            f"the fastest clock: {_TABLE_CLOCK_MHZ} MHz are assumed; give --clock from the "
-            "datasheet"
-        )
-    draft.table_numbers["clock_mhz"] = clock
+    draft.take_clock(clock_mhz)
     if octal:
         mode, mhz = octal
         own = SourcedNumber(mhz, source)

@@ -1,6 +1,7 @@
 """The choice for one link: functions in RAM, and an order of the others in slots."""
 
 import re
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,9 +34,8 @@ class EditTimes:
     @classmethod
     def drawn(cls, commits: int, times_ns: Sequence[float]) -> "EditTimes":
         """Summarize the times of drawn links."""
-        ordered = sorted(times_ns)
-        p10, p50, p90 = (_quantile(ordered, share) for share in (0.1, 0.5, 0.9))
-        return cls(commits, len(ordered), p10, p50, p90, ordered[-1])
+        deciles = statistics.quantiles(times_ns, n=10, method="inclusive")
+        return cls(commits, len(times_ns), deciles[0], deciles[4], deciles[8], max(times_ns))
 
     @classmethod
     def of_slots(cls, times: CommitTimes, whole_ns: float) -> "EditTimes":
@@ -43,13 +43,6 @@ class EditTimes:
         ratios = (times.p10, times.p50, times.p90, times.worst)
         p10, p50, p90, worst = (whole_ns * ratio for ratio in ratios)
         return cls(times.commits, times.draws, p10, p50, p90, worst)
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    at = share * (len(ordered) - 1)
-    low = int(at)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
 
 
 @dataclass(frozen=True)
