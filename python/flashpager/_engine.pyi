@@ -1301,6 +1301,7 @@ class Host:
         like: str | None = None,
         array_share: float | None = None,
         layers: Sequence[Layer] = ...,
+        measured: Sequence[Measurement] = ...,
     ) -> Host: ...
     @property
     def array_share(self) -> float | None:
@@ -1325,6 +1326,9 @@ class Host:
     @property
     def like(self) -> str | None:
         """Name of a measured host that resembles this one, as `measured_hosts` lists them."""
+    @property
+    def measured(self) -> list[Measurement]:
+        """The rates measured with the board's own part, at most one for an operation and mode."""
     @property
     def memory(self) -> Memory | None:
         """The RAM that data is read into or written from."""
@@ -1353,7 +1357,7 @@ class Host:
     def with_clock(self, part: Part, clock_mhz: float) -> Host:
         """The same host with another clock of its bus."""
     def without_measurements(self) -> Host:
-        """The same host without the rates measured through layers, which hold for one part only."""
+        """The same host without measured rates, which hold for one part on one bus."""
 
 @final
 class Layer:
@@ -1437,6 +1441,33 @@ class MeasuredHost:
     @property
     def system(self) -> str:
         """The system that drives the medium."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Measurement:
+    """A rate that was measured on the board with its own part."""
+
+    def __new__(
+        cls,
+        operation: str,
+        bytes_per_s: float,
+        *,
+        bytes: int | None = None,
+        mode: str | None = None,
+    ) -> Measurement: ...
+    @property
+    def bytes(self) -> int | None:
+        """Bytes of the measured transaction; None for those of the estimated operation."""
+    @property
+    def bytes_per_s(self) -> float:
+        """The rate over the bus, in bytes a second."""
+    @property
+    def mode(self) -> str | None:
+        """The mode of the bus in which it was measured; None for the part's usual one."""
+    @property
+    def operation(self) -> str:
+        """The measured operation."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 

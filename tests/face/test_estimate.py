@@ -307,6 +307,35 @@ class TestRange:
         for word in words:
             assert word in message
 
+    def test_a_board_keeps_a_measured_rate(self, tmp_path: Path) -> None:
+        """A rate in a board's file narrows as the option does, while the board is the same."""
+        text = 'part = "W25Q128JV"\nbus = "25MHz-x4"\n[driver]\nsystem = "in-place"\n'
+        bare, measured = tmp_path / "bare.toml", tmp_path / "measured.toml"
+        bare.write_text(text, encoding="ascii")
+        measured.write_text(
+            f'{text}[[measured]]\nkb_s = 8810\nbytes = "4K"\nmode = "1-1-4"\n', encoding="ascii"
+        )
+        words = ("--mode", "1-1-4", "--bytes", "4")
+        option = ("--measured", "8.81MB/s@4096")
+        told = flashpager("estimate", "--board", bare, *words, *option)
+        kept = flashpager("estimate", "--board", measured, *words)
+        assert kept.out == told.out
+        (line,) = [line for line in told.err.splitlines() if "keep" in line]
+        noted = tmp_path / "noted.toml"
+        noted.write_text(f"{line.partition(': measured')[2]}\n".join(["measured", text]))
+        assert flashpager("estimate", "--board", noted, *words).out == kept.out
+        # Another mode and another operation were not measured.
+        for flags in (("--mode", "1-4-4"), ("--operation", "erase")):
+            free = flashpager("estimate", "--board", measured, *flags)
+            assert "measured rate" not in free.out
+        changed = flashpager("estimate", "--board", measured, *words, "--bus", "33MHz-x4")
+        assert "measured rate" not in changed.out
+        assert "--bus changes the board" in changed.err
+        # A rate on the command line has priority.
+        option = ("--measured", "7MB/s@4096")
+        other = flashpager("estimate", "--board", measured, *words, *option)
+        assert other.out == flashpager("estimate", "--board", bare, *words, *option).out
+
     def test_nothing_is_left_to_measure(self) -> None:
         """A measured rate of a host of which all is known is refused."""
         known = Host("25MHz-x4", system="linux", operation_ns=0)
@@ -437,6 +466,13 @@ class TestBoards:
             ("[driver]\ncopied = 1\n", ["bad.toml", "copied = 1 is neither true nor false"]),
             ("[driver]\ncopied = true\n[dma]\n", ["bad.toml", "not both"]),
             ("array_share = -1\n", ["bad.toml", "array_share = -1"]),
+            ("measured = 1\n", ["bad.toml", "[[measured]]"]),
+            ("[[measured]]\nbytes = 64\n", ["[[measured]]", "without kb_s"]),
+            ("[[measured]]\nkb_s = 0\n", ["[[measured]]", "kb_s = 0 is not above 0"]),
+            ("[[measured]]\nkb_s = 1\nrate = 2\n", ["[[measured]]", "'rate'"]),
+            ('[[measured]]\nkb_s = 1\nbytes = "x"\n', ["[[measured]]", "bytes", "'x'"]),
+            ('[[measured]]\nkb_s = 1\noperation = "look"\n', ["[[measured]]", "'look'"]),
+            ("[[measured]]\nkb_s = 1\n[[measured]]\nkb_s = 2\n", ["has read twice"]),
             ('[peripheral]\nclock_mhz = 9\ncontroller = "x"\n', ["[peripheral]", "x"]),
             (
                 '[peripheral]\nclock_mhz = 9\ncontroller = "stm32-spi"\ndivider = "even"\n',

@@ -199,6 +199,42 @@ view! {
 }
 
 view! {
+    /// A rate that was measured on the board with its own part.
+    Measurement = board::BoardMeasurement {
+        /// The measured operation.
+        operation: &'static str,
+        /// The mode of the bus in which it was measured; None for the part's usual one.
+        mode: Option<String>,
+    }
+    methods {
+        #[new]
+        #[pyo3(signature = (operation, bytes_per_s, *, bytes=None, mode=None))]
+        fn new(
+            operation: &str,
+            bytes_per_s: f64,
+            bytes: Option<u64>,
+            mode: Option<String>,
+        ) -> PyResult<Self> {
+            let operation = operation.parse().map_err(raise)?;
+            let rate = engine::MeasuredRate { bytes_per_s, bytes };
+            Ok(Self(board::BoardMeasurement { operation, mode, rate }))
+        }
+
+        /// The rate over the bus, in bytes a second.
+        #[getter]
+        fn bytes_per_s(&self) -> f64 {
+            self.0.rate.bytes_per_s
+        }
+
+        /// Bytes of the measured transaction; None for those of the estimated operation.
+        #[getter]
+        fn bytes(&self) -> Option<u64> {
+            self.0.rate.bytes
+        }
+    }
+}
+
+view! {
     /// The code of a driver: an object file, and the function whose loop moves the data.
     Driver = board::DriverCode {
         /// The object file.
@@ -258,13 +294,15 @@ view! {
         array_share: Option<f64>,
         /// The layers above the driver, the lowest first.
         layers: Vec<Layer>,
+        /// The rates measured with the board's own part, at most one for an operation and mode.
+        measured: Vec<Measurement>,
     }
     methods {
         #[new]
         #[expect(clippy::too_many_arguments, reason = "the fields of a host, by keyword")]
         #[pyo3(signature = (bus=None, *, peripheral=None, memory=None, processor=None,
             software=None, driver=None, operation_ns=None, dma=None, copied=false, system=None,
-            like=None, array_share=None, layers=Vec::new()))]
+            like=None, array_share=None, layers=Vec::new(), measured=Vec::new()))]
         fn new(
             bus: Option<&str>,
             peripheral: Option<PyRef<'_, Peripheral>>,
@@ -279,6 +317,7 @@ view! {
             like: Option<String>,
             array_share: Option<f64>,
             layers: Vec<PyRef<'_, Layer>>,
+            measured: Vec<PyRef<'_, Measurement>>,
         ) -> PyResult<Self> {
             let made = BoardHost {
                 bus: bus.map(str::parse).transpose().map_err(raise)?,
@@ -294,6 +333,7 @@ view! {
                 like,
                 array_share,
                 layers: layers.iter().map(|it| it.0.clone()).collect(),
+                measured: measured.iter().map(|it| it.0.clone()).collect(),
             };
             made.check().map(|()| Self(made)).map_err(raise)
         }
@@ -315,7 +355,7 @@ view! {
             self.0.with_clock(&part.0, clock_mhz).map(Self).map_err(raise)
         }
 
-        /// The same host without the rates measured through layers, which hold for one part only.
+        /// The same host without measured rates, which hold for one part on one bus.
         fn without_measurements(&self) -> Self {
             Self(self.0.without_measurements())
         }

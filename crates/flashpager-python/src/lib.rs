@@ -53,8 +53,8 @@ mod _engine {
     use super::homes::{StoredPart, TrainedHomes, train_homes};
     #[pymodule_export]
     use super::host::{
-        DividerRange, Dma, Driver, Host, Layer, MeasuredHost, Memory, Peripheral, Processor,
-        Software, controllers, dividers, measured_hosts, systems,
+        DividerRange, Dma, Driver, Host, Layer, MeasuredHost, Measurement, Memory, Peripheral,
+        Processor, Software, controllers, dividers, measured_hosts, systems,
     };
     #[pymodule_export]
     use super::layout::{

@@ -42,6 +42,8 @@ def estimate(*, flags: EstimateFlags, json: options.Json = False) -> None:
             out.print()
         show_estimate(one)
     show_notes(estimates)
+    if (line := flags.kept_rate(part, estimates[0].operation_kind)) is not None:
+        note(f"note: to keep this rate, write above the tables of {flags.board}: {line}")
 
 
 def _plot(estimate: Estimate, path: Path) -> None:

@@ -13,6 +13,7 @@ from flashpager._engine import (
     Driver,
     FlashpagerError,
     Host,
+    Measurement,
     Memory,
     Peripheral,
     Processor,
@@ -21,6 +22,7 @@ from flashpager._engine import (
 from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import parse_clock, parse_duration, parse_size, split_list
 from flashpager.cli import options
+from flashpager.cli.console import note
 from flashpager.media.sweep import EstimateQuery
 
 
@@ -41,7 +43,12 @@ class EstimateFlags:
     ] = None
     mode: Annotated[
         str | None,
-        typer.Option("--mode", metavar="MODE", help="Mode of the transfer: 1-1-4, burst, async …"),
+        typer.Option(
+            "--mode",
+            "--read-mode",
+            metavar="MODE",
+            help="Mode of the transfer: 1-1-4, burst, async …",
+        ),
     ] = None
     size: Annotated[
         str | None,
@@ -199,6 +206,7 @@ class EstimateFlags:
             like=self.like or board.like,
             array_share=board.array_share if self.array_share is None else self.array_share,
             layers=board.layers,
+            measured=self._measured(board, of_board),
         )
         name = self.part or of_board
         if name is None:
@@ -262,6 +270,57 @@ class EstimateFlags:
         )
         # Only the number of lines of this bus counts.
         return f"{clock}MHz-x{lines}" if lines else board.bus if not text else None, port
+
+    def _measured(self, board: Host, of_board: str | None) -> list[Measurement]:
+        """Return the rates measured on the board if they hold, and note why they do not.
+
+        They hold for the board's own part on its host: an option that changes one leaves them out.
+        """
+        flag = self._changed(of_board)
+        if flag is None or not board.measured:
+            return board.measured
+        note(f"note: {flag} changes the board, so the rates measured on it are left out")
+        return []
+
+    def kept_rate(self, part: str, operation: str) -> str | None:
+        """Return the line of a board's file that keeps the measured rate; None if it cannot hold.
+
+        Args:
+            part: the estimated part.
+            operation: the estimated operation.
+
+        """
+        if self.measured is None or self.board is None or self._changed(part) is not None:
+            return None
+        bytes_per_s, size = parse_measured(self.measured)
+        size = size or (None if self.size is None else parse_size(self.size))
+        fields = [
+            f"kb_s = {bytes_per_s / 1e3:g}",
+            f'operation = "{operation}"',
+            *([f"bytes = {size}"] if size else []),
+            *([f'mode = "{self.mode}"'] if self.mode else []),
+        ]
+        return f"measured = [{{ {', '.join(fields)} }}]"
+
+    def _changed(self, of_board: str | None) -> str | None:
+        """Return the first option that takes another part or host than the board's."""
+        changed = {
+            "--part": None if self.part == of_board else self.part,
+            "--bus": self.bus,
+            "--peripheral": self.peripheral,
+            self._port_flag() or "--divider": self._port_flag(),
+            "--memory": self.memory,
+            "--processor": self.processor,
+            "--driver": self.driver,
+            "--instructions": self.instructions,
+            "--dma": self.dma or None,
+            "--no-dma": self.no_dma or None,
+            "--system": self.system,
+            "--like": self.like,
+            "--operation-time": self.operation_time,
+            "--array-share": self.array_share,
+        }
+        return next((flag for flag, value in changed.items() if value is not None), None)
 
     def _port_flag(self) -> str | None:
         """Return the first given option that determines the divider of a port's clock."""

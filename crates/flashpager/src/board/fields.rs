@@ -7,7 +7,7 @@ use crate::spec::AXES;
 
 /// Fields that describe the host; a design's prices do not depend on them.
 pub const HOST_FIELDS: &[&str] =
-    &["peripheral", "memory", "processor", "driver", "dma", "layers", "array_share"];
+    &["peripheral", "memory", "processor", "driver", "dma", "layers", "array_share", "measured"];
 
 /// Fields that describe neither a design nor a host.
 pub(super) const OTHER_FIELDS: [&str; 7] =

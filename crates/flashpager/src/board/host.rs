@@ -8,14 +8,14 @@ use flashpager_base::{Error, Result};
 use flashpager_binary::driver::{CopyLoop, Direction, copy_loop_of};
 use flashpager_media::bus::Bus;
 use flashpager_media::estimate::{
-    Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral, Processor, Software, System,
-    check_layers, estimate,
+    Dma, Estimate, EstimateSpec, Host, Layer, MeasuredRate, Memory, Peripheral, Processor,
+    Software, System, check_layers, estimate,
 };
 use flashpager_media::operation::OperationKind;
 use flashpager_media::part::{self, Part};
 use serde::Serialize;
 
-const BYTES_PER_KB: f64 = 1000.0;
+pub(super) const BYTES_PER_KB: f64 = 1000.0;
 
 /// The code of a driver: an object file, and the function whose loop moves the data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,6 +41,17 @@ pub struct LayerRates {
     pub read_share: Option<f64>,
     /// Share of the driver's write rate that this layer leaves.
     pub write_share: Option<f64>,
+}
+
+/// A rate that was measured on the board with its own part. It narrows the range of an estimate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BoardMeasurement {
+    /// The measured operation.
+    pub operation: OperationKind,
+    /// The mode of the bus in which it was measured; `None` for the part's usual one.
+    pub mode: Option<String>,
+    /// The rate, and the bytes of the measured transaction.
+    pub rate: MeasuredRate,
 }
 
 /// Everything between a medium's pins and the application, as a board file describes it. An absent field
@@ -73,6 +84,8 @@ pub struct BoardHost {
     pub array_share: Option<f64>,
     /// The layers above the driver, the lowest first.
     pub layers: Vec<LayerRates>,
+    /// The rates measured on the board with its own part, at most one for an operation and mode.
+    pub measured: Vec<BoardMeasurement>,
 }
 
 impl BoardHost {
@@ -156,9 +169,18 @@ impl BoardHost {
         Ok(Self { bus, peripheral: None, ..self.clone() })
     }
 
-    /// Copies the host without the rates measured through its layers, which hold for one part only.
+    /// The rate measured of an operation in a mode of the bus; `None` if none was.
+    fn measured_rate(&self, operation: OperationKind, mode: Option<&str>) -> Option<MeasuredRate> {
+        let same = |measurement: &&BoardMeasurement| {
+            measurement.operation == operation && measurement.mode.as_deref() == mode
+        };
+        self.measured.iter().find(same).map(|measurement| measurement.rate)
+    }
+
+    /// Copies the host without measured rates of operations, and without those measured through its
+    /// layers: both hold for one part on one bus.
     pub fn without_measurements(&self) -> Self {
-        let mut host = self.clone();
+        let mut host = Self { measured: Vec::new(), ..self.clone() };
         for layer in &mut host.layers {
             (layer.read_kb_s, layer.write_kb_s) = (None, None);
         }
@@ -208,7 +230,7 @@ impl Deref for BoardEstimate {
 }
 
 /// Estimates one operation on `host`, which replaces the host of `spec`. `counted` is the loop of its
-/// driver, if it was counted before.
+/// driver, if it was counted before. A rate that `spec` does not give is the one measured on the host.
 ///
 /// # Errors
 /// The errors of [`estimate`], a driver without a loop, and a loop that moves data in the other direction.
@@ -228,9 +250,10 @@ pub fn estimate_on(
         Some(counted) => Some(counted),
         None => host.copy_loop()?,
     };
+    let measured = spec.measured.or_else(|| host.measured_rate(kind, spec.mode.as_deref()));
     let direction = if kind.writes() { Direction::Write } else { Direction::Read };
     let host = host.priced(direction, counted.as_ref())?;
     let operation = Some(kind.name().to_owned());
-    let estimate = estimate(&EstimateSpec { host, operation, ..spec })?;
+    let estimate = estimate(&EstimateSpec { host, operation, measured, ..spec })?;
     Ok(BoardEstimate { estimate, counted })
 }

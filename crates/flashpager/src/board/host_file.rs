@@ -4,15 +4,16 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result};
 use flashpager_media::estimate::{
-    Dma, Memory, Peripheral, Processor, Software, check_array_share, check_operation_ns,
+    Dma, MeasuredRate, Memory, Peripheral, Processor, Software, check_array_share,
+    check_operation_ns,
 };
 use serde::de::DeserializeOwned;
 
 use super::catalog;
 use super::fields::refuse_unknown;
-use super::host::{BoardHost, DriverCode, LayerRates};
+use super::host::{BYTES_PER_KB, BoardHost, BoardMeasurement, DriverCode, LayerRates};
 use super::processor::{BoardProcessor, processor};
-use super::toml_file::number;
+use super::toml_file::{number, size};
 
 /// Fields of `[driver]` that describe its loop.
 const LOOP_FIELDS: &[&str] =
@@ -23,6 +24,8 @@ const DRIVER_FIELDS: &[&str] =
     &["operation_ns", "object", "function", "port", "system", "like", "copied"];
 /// Fields of `[[layers]]`.
 const LAYER_FIELDS: &[&str] = &["name", "read_kb_s", "write_kb_s", "read_share", "write_share"];
+/// Fields of `[[measured]]`.
+const MEASURED_FIELDS: &[&str] = &["operation", "mode", "kb_s", "bytes"];
 
 impl BoardHost {
     /// Reads the host of a board, shipped or in a file, and the name of the board's part.
@@ -51,6 +54,7 @@ impl BoardHost {
             processor: place.processor(table)?,
             dma: place.checked(table, "dma", |it: &Dma| it.check())?,
             layers: place.layers(table)?,
+            measured: place.measured(table)?,
             array_share: place.number(table, "array_share")?,
             ..Self::default()
         };
@@ -218,13 +222,56 @@ impl BoardFile<'_> {
         Ok(())
     }
 
-    /// Reads all `[[layers]]`.
-    fn layers(&self, given: &toml::Table) -> Result<Vec<LayerRates>> {
-        let Some(value) = given.get("layers") else { return Ok(Vec::new()) };
+    /// All tables of a field that is written `[[name]]`.
+    fn tables<'t>(&self, given: &'t toml::Table, name: &str) -> Result<Vec<&'t toml::Table>> {
+        let Some(value) = given.get(name) else { return Ok(Vec::new()) };
         let tables: Option<Vec<&toml::Table>> =
             value.as_array().and_then(|items| items.iter().map(toml::Value::as_table).collect());
-        let tables = tables.ok_or_else(|| self.wrong("layers are written [[layers]]"))?;
-        tables.into_iter().map(|table| self.layer(table)).collect()
+        tables.ok_or_else(|| self.wrong(format!("{name} is written [[{name}]]")))
+    }
+
+    /// Reads all `[[layers]]`.
+    fn layers(&self, given: &toml::Table) -> Result<Vec<LayerRates>> {
+        self.tables(given, "layers")?.into_iter().map(|table| self.layer(table)).collect()
+    }
+
+    /// Reads all `[[measured]]`.
+    fn measured(&self, given: &toml::Table) -> Result<Vec<BoardMeasurement>> {
+        let mut measured: Vec<BoardMeasurement> = Vec::new();
+        for table in self.tables(given, "measured")? {
+            let next = self.measurement(table)?;
+            if measured.iter().any(|one| (one.operation, &one.mode) == (next.operation, &next.mode))
+            {
+                let name = next.operation.name();
+                return Err(
+                    self.wrong(format!("[[measured]] has {name} twice; keep one of the two"))
+                );
+            }
+            measured.push(next);
+        }
+        Ok(measured)
+    }
+
+    /// Reads one of them.
+    fn measurement(&self, given: &toml::Table) -> Result<BoardMeasurement> {
+        let place = format!("{}: [[measured]]", self.0.display());
+        let place = BoardFile(Path::new(&place));
+        place.refuse_unknown(given, MEASURED_FIELDS)?;
+        let operation = place.text(given, "operation")?.unwrap_or("read").parse();
+        let kb_s = place.number(given, "kb_s")?;
+        let kb_s = kb_s.ok_or_else(|| place.wrong("a rate without kb_s, 1000 bytes a second"))?;
+        if !kb_s.is_finite() || kb_s <= 0.0 {
+            return Err(place.wrong(format!("kb_s = {kb_s} is not above 0")));
+        }
+        let bytes = match given.get("bytes") {
+            None => None,
+            Some(value) => Some(size(&place.0.display().to_string(), "bytes", value)?),
+        };
+        Ok(BoardMeasurement {
+            operation: operation.map_err(|error: Error| place.wrong(error.to_string()))?,
+            mode: place.text(given, "mode")?.map(str::to_owned),
+            rate: MeasuredRate { bytes_per_s: kb_s * BYTES_PER_KB, bytes },
+        })
     }
 
     /// Reads one of them.

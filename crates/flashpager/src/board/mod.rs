@@ -15,6 +15,6 @@ mod toml_file;
 pub use catalog::{ShippedBoard, shipped, text};
 pub use fields::{HOST_FIELDS, design_fields};
 pub use file::{Board, BoardFirmware};
-pub use host::{BoardEstimate, BoardHost, DriverCode, LayerRates, estimate_on};
+pub use host::{BoardEstimate, BoardHost, BoardMeasurement, DriverCode, LayerRates, estimate_on};
 pub use host_file::address;
 pub use toml_file::read_table;
