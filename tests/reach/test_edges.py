@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from flashpager._engine import Reach
+from flashpager.base.quantities import percent
 from flashpager.judge.reach import choice_lines, closure, reached
 from tests.command import fails, flashpager
 from tests.conftest import ROOT, need, runs_of
@@ -33,6 +35,29 @@ def handlers_of(elf: Path, functions: dict[int, str]) -> set[int]:
     return words & set(functions)
 
 
+def executed_calls(
+    trace: Path, functions: dict[int, str], handlers: set[int]
+) -> set[tuple[int, int]]:
+    """Return callers and callees that a recording has, without the entries of handlers."""
+    starts = sorted(functions)
+    executed = {
+        (starts[bisect_right(starts, offset + length - 1) - 1], target)
+        for (offset, length), (target, _) in pairwise(runs_of(trace))
+        if target in functions and target not in handlers
+    }
+    return {(caller, callee) for caller, callee in executed if caller != callee}
+
+
+def unknown_callers(report: Reach, functions: dict[int, str]) -> set[str]:
+    """Return the functions that call what is not known."""
+    starts = sorted(functions)
+    return {
+        functions[starts[bisect_right(starts, one.site) - 1]]
+        for one in report.findings
+        if one.kind == "cannot-tell" and ("not known" in one.text or "debugger" in one.text)
+    }
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return the card firmware and a recording of it."""
@@ -51,21 +76,10 @@ def test_no_executed_call_is_lacking(recorded: tuple[Path, Path]) -> None:
     functions = functions_of(elf)
     handlers = handlers_of(elf, functions)
     assert handlers
-    starts = sorted(functions)
     report = reached(elf, [], pinned=sorted(set(functions.values())))
     found = {(one.caller, one.callee) for one in report.calls}
-    unknown = {
-        functions[starts[bisect_right(starts, one.site) - 1]]
-        for one in report.findings
-        if one.kind == "cannot-tell" and ("not known" in one.text or "debugger" in one.text)
-    }
-    runs = runs_of(trace)
-    executed = {
-        (starts[bisect_right(starts, offset + length - 1) - 1], target)
-        for (offset, length), (target, _) in pairwise(runs)
-        if target in functions and target not in handlers
-    }
-    calls = {(caller, callee) for caller, callee in executed if caller != callee}
+    unknown = unknown_callers(report, functions)
+    calls = executed_calls(trace, functions, handlers)
     assert len(calls) > 50
     lacking = {
         (functions[caller], functions[callee])
@@ -75,6 +89,45 @@ def test_no_executed_call_is_lacking(recorded: tuple[Path, Path]) -> None:
     assert not lacking
     # The excuse is a rare one.
     assert sum(functions[caller] in unknown for caller, _ in calls - found) < len(calls) / 10
+
+
+def test_attribute_marks_what_a_handler_needs(recorded: tuple[Path, Path]) -> None:
+    """Each function that a recorded handler executes is marked, and no caller of it is."""
+    elf, trace = recorded
+    functions = functions_of(elf)
+    (root,) = (address for address, name in functions.items() if name == "radio_poll")
+    calls = executed_calls(trace, functions, handlers_of(elf, functions))
+    below, waiting = {root}, [root]
+    while waiting:
+        caller = waiting.pop()
+        new = {callee for each, callee in calls if each == caller} - below
+        below |= new
+        waiting += new
+    assert len(below) > 5
+    flags = ("--board", "rp2040", "--cache", "2K", "--needed-by", "radio_poll")
+    answer = flashpager("attribute", trace, *flags, "--json").json
+    marked = {each["offset"] for each in answer["owners"] if each["needed_by"] == "radio_poll"}
+    assert below <= marked
+    callers = {caller for caller, callee in calls if callee == root}
+    assert callers
+    assert not callers & marked
+    share = sum(each["share"] for each in answer["owners"] if each["offset"] in marked)
+    printed = flashpager("attribute", trace, *flags).out.splitlines()
+    (line,) = (line for line in printed if line.startswith("radio_poll needs "))
+    assert f" in flash, {len(marked)} of them executed, with {percent(share, 1)} of" in line
+
+
+def test_nothing_is_marked_without_the_program(recorded: tuple[Path, Path]) -> None:
+    """Handlers are those of functions, and of a recorded program that is there."""
+    elf, trace = recorded
+    flags = ("--needed-by", "radio_poll")
+    assert "leave out --by image" in fails("attribute", trace, *flags, "--by", "image")
+    assert "no function 'radio_pull'" in fails("attribute", trace, "--needed-by", "radio_pull")
+    moved = elf.rename(elf.with_suffix(".moved"))
+    try:
+        assert "add --elf FILE" in fails("attribute", trace, *flags)
+    finally:
+        moved.rename(elf)
 
 
 def search(folder: Path, ram: str = "1K") -> tuple[str, ...]:

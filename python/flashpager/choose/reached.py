@@ -7,6 +7,7 @@ from flashpager import _engine
 from flashpager._engine import FlashpagerError, Linked, Pinning, Symbol, TraceInfo
 from flashpager.base.quantities import counted
 from flashpager.judge import reach as judging
+from flashpager.record.addresses import linked_address, recorded_offset
 
 #: Largest number of units that a line names.
 _LISTED_UNITS = 3
@@ -92,28 +93,10 @@ def _recorded(units: Sequence[str], info: TraceInfo) -> dict[str, int]:
             if not offsets or (len(offsets) > 1 and at[offsets[0]] > 1):
                 continue
             offset = offsets[0]
-        address = _address(info, offset)
+        address = linked_address(info, offset)
         if address is not None:
             addresses[unit] = address
     return addresses
-
-
-def _address(info: TraceInfo, offset: int) -> int | None:
-    """Return the linked address of an offset in the recorded image."""
-    for image in info.images:
-        for section in image.sections:
-            if section.offset <= offset < section.offset + section.bytes:
-                return section.address + offset - section.offset
-    return None
-
-
-def _offset(info: TraceInfo, address: int) -> int | None:
-    """Return the offset in the recorded image of a linked address."""
-    for image in info.images:
-        for section in image.sections:
-            if section.address <= address < section.address + section.bytes:
-                return section.offset + address - section.address
-    return None
 
 
 def _mapped(file: Path, units: Sequence[str], linked: Linked, map_: Path | None) -> dict[str, int]:
@@ -142,7 +125,7 @@ def recorded_names(called: Mapping[int, str], info: TraceInfo) -> tuple[list[str
         at.setdefault(symbol.offset, symbol.name)
     names, lacking = [], []
     for address, shown in called.items():
-        offset = _offset(info, address)
+        offset = recorded_offset(info, address)
         if offset is None or offset not in at:
             lacking.append(shown)
             continue

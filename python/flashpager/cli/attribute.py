@@ -1,5 +1,6 @@
 """``flashpager attribute``: which code causes the faults."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,11 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import Attribution, TraceInfo
+from flashpager._engine import Attribution, FlashpagerError, TraceInfo
 from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import counted, duration, percent, si
 from flashpager.cli import console, options
 from flashpager.cli.console import note, out, print_json, print_whole, say_uncounted, share
+from flashpager.judge.needed import needed_code, needed_line
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 from flashpager.space.setting import cache, executed, medium
@@ -38,6 +40,15 @@ def attribute(
             "--elf",
             metavar="FILE",
             help="ELF file with the symbols and lines of a recorded file; repeatable.",
+        ),
+    ] = None,
+    needed_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--needed-by",
+            metavar="FUNCTION",
+            help="Mark the functions that this one, such as a handler, calls with all that these "
+            "call; wants the recorded program, ARM or RISC-V. Repeatable.",
         ),
     ] = None,
     sort: Annotated[
@@ -70,6 +81,9 @@ def attribute(
 
     attribution.sort_column(sort)
     elfs = elf or []
+    if needed_by and by != "symbol":
+        message = f"--needed-by marks functions: leave out --by {by}"
+        raise FlashpagerError(message)
     if output is not None:
         refuse_overwriting(output, trace, *elfs)
         table.check_output(output)
@@ -80,12 +94,13 @@ def attribute(
         picture.check_output(plot)
     opened = Trace.open(trace, warm_up)
     info = opened.info
+    needed = needed_code(_program(elfs, info), needed_by, info) if needed_by else []
     flags = flags.executing(info)
     design = flags.one_design("attribute takes one design; 'flashpager explore' takes lists")
     result = _engine.attribute(
         str(trace), design, by, [str(path) for path in elfs], warm_up=info.warm_up
     )
-    frame = attribution.to_frame(result, sort)
+    frame = attribution.to_frame(result, sort, needed)
     if output is not None:
         table.write(frame, output, [opened.described()])
         note(f"{len(frame)} {attribution.OWNERS[by][1]} written to {output}")
@@ -102,10 +117,28 @@ def attribute(
         print_json({**head, **result.as_dict(), "owners": frame.to_dicts()})
     else:
         _show(info, result, frame, by, limit, flags.origins(design))
+        for each in needed:
+            out.print(needed_line(each, result.owners, result.fault_ns), markup=False)
         say_uncounted(uncounted([info], result.design))
         _note_rest(frame, attribution.OWNERS[by], limit)
     for text in (*result.notes, *(f"warning: {text}" for text in result.warnings)):
         note(text)
+
+
+def _program(elfs: Sequence[Path], info: TraceInfo) -> Path:
+    """Return the recorded program: the first file that is named, else the first recorded one.
+
+    Raises:
+        FlashpagerError: if there is none.
+
+    """
+    recorded = [Path(image.path) for image in info.images]
+    for file in (*elfs, *recorded):
+        if file.is_file():
+            return file
+    named = f" ({recorded[0]} is not there)" if recorded else ""
+    message = f"--needed-by follows the recorded program{named}: add --elf FILE"
+    raise FlashpagerError(message)
 
 
 def _setting(result: Attribution) -> str:
@@ -161,6 +194,9 @@ def _table(frame: "pl.DataFrame", by: str, *, with_reads: bool) -> Table:
         numbers += ["read"]
     for title in (*numbers, "misses/KB", "time", "share", "sum"):
         shown.add_column(title, justify="right", no_wrap=True)
+    is_marked = "needed_by" in frame.columns
+    if is_marked:
+        shown.add_column("needed by")
     for row in frame.iter_rows(named=True):
         names = [row["name"]]
         if by == "line":
@@ -181,6 +217,7 @@ def _table(frame: "pl.DataFrame", by: str, *, with_reads: bool) -> Table:
             duration(row["fault_ns"]),
             percent(row["share"], 1),
             percent(row["cumulative_share"], 1),
+            *([escape(row["needed_by"])] if is_marked else []),
         )
     return shown
 

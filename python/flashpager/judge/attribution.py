@@ -1,13 +1,14 @@
 """Faults by the code that causes them, as a table: one row for each owner of code."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import PurePath
 
 import polars as pl
 
 from flashpager._engine import Attribution, FlashpagerError, Owner
+from flashpager.judge.needed import NeededCode, needing
 
 #: Nouns for owners, singular and plural, by the kind of attribution.
 OWNERS = {
@@ -43,12 +44,15 @@ _SCHEMA = {
 }
 
 
-def to_frame(result: Attribution, sort: str = "time") -> pl.DataFrame:
+def to_frame(
+    result: Attribution, sort: str = "time", needed: Sequence[NeededCode] = ()
+) -> pl.DataFrame:
     """Make a table of the result of ``_engine.attribute``.
 
     ``is_named`` distinguishes functions from code without a symbol.
     ``share`` and ``cumulative_share`` are of the time of all faults, the latter down to the row.
     The name of a line begins with the shortest end of its file's path that distinguishes it.
+    ``needed_by`` has the handlers of ``needed`` that need a function, if there are any.
 
     Raises:
         FlashpagerError: if ``sort`` names no column to sort by.
@@ -63,7 +67,10 @@ def to_frame(result: Attribution, sort: str = "time") -> pl.DataFrame:
 
     columns = {column: [getattr(owner, column) for owner in owners] for column in _SCHEMA}
     columns["name"] = [name(owner) for owner in owners]
-    frame = pl.DataFrame(columns, schema=_SCHEMA).sort(column, descending=True, maintain_order=True)
+    frame = pl.DataFrame(columns, schema=_SCHEMA)
+    if needed:
+        frame = frame.with_columns(pl.Series("needed_by", needing(owners, needed), pl.String))
+    frame = frame.sort(column, descending=True, maintain_order=True)
     total = result.fault_ns
     share = [ns / total if total else 0.0 for ns in frame["fault_ns"]]
     named = [_is_named(name, image) for name, image in frame.select("name", "image").iter_rows()]
