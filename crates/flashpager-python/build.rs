@@ -43,7 +43,7 @@ const SIMAVR: Native = Native {
 const PAGE: Native = Native {
     folder: "runtime/pager/linux",
     output: "flashpager-page.so",
-    flags: &["-shared", "-fPIC", "-fvisibility=hidden"],
+    flags: &["-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-z,initfirst"],
     libraries: &["-ldl", "-lpthread"],
 };
 

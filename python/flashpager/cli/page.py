@@ -1,4 +1,4 @@
-"""``flashpager page``: a Linux program runs with its own code paged by faults."""
+"""``flashpager page``: a Linux program runs with its code, or a library's, paged by faults."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from flashpager.cli.console import EXIT_INTERRUPTED, EXIT_UNMET, counting, err, 
 from flashpager.record.trace import Trace
 from flashpager.verify import linux
 from flashpager.verify.emulated import ComparedCount
-from flashpager.verify.linux import LinuxPageDesign, LinuxProgram, PagedRun
+from flashpager.verify.linux import LinuxPageDesign, LinuxProgram, PagedRun, RewindableInput
 
 
 def page(
@@ -38,13 +38,22 @@ def page(
             "--trace", metavar="FILE", help="Compare the counts with the replay of this recording."
         ),
     ] = None,
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            "--image",
+            metavar="LIBRARY",
+            help="Page the code of this library, which the program loads when it starts, instead "
+            "of the program's own.",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Run a program of x86-64 Linux with its own code paged from its file, by its page faults.
 
     The code is empty at first; a fault brings a page into one of the frames, by userfaultfd. The
-    policies are those of the pager in C. Libraries are not paged. The program may have only one
-    thread. Processes that it starts run without a pager.
+    policies are those of the pager in C. With --image the code of one library is paged instead. The
+    program may have only one thread. Processes that it starts run without a pager.
 
     With --trace the counts are compared with those of simulate, for a recording with the
     paged sections:
@@ -54,29 +63,37 @@ def page(
     flashpager page --frames 8 --policy clock --trace app.trace -- ./app
 
     Counts go to standard error. With --json they go to standard output, and what the program writes
-    there to standard error. The exit code is 1 if a count differs.
+    there to standard error. The exit code is 1 if a count differs. Then the program runs once more,
+    silently, to see whether it repeats itself.
     """
     if not command:
         message = "name the program to run, after --"
         raise FlashpagerError(message)
     design = LinuxPageDesign.of(policy, frames)
-    program = LinuxProgram.of(command[0])
+    program = LinuxProgram.of(command[0], image)
     opened = _checked(trace, program, command) if trace else None
     simulated = None
     if opened and trace:
         with counting("replays") as progress:
             simulated = _engine.simulate(trace, [design.simulated()], progress)[0].counts
+    before = RewindableInput.of_now()
     paged = linux.page(program, command, design, quiet=json)
     compared = paged.compare(simulated) if simulated else []
     differ = [each for each in compared if not each.is_equal]
+    again = None
+    if differ and not paged.interrupted and before.rewind():
+        again = linux.page(program, command, design, quiet=json, silent=True)
     if json:
-        print_json(_as_dict(program, command, design, paged, compared))
+        fields = _as_dict(program, command, design, paged, compared)
+        print_json({**fields, "repeats": None if again is None else again.counts == paged.counts})
     else:
         _print(program, design, paged, compared)
     if paged.failure:
         note(f"note: the program ended with {paged.failure}")
-    if paged.interrupted:
+    if paged.interrupted or (again and again.interrupted):
         raise typer.Exit(EXIT_INTERRUPTED)
+    if differ:
+        note(_repetition(paged, again))
     if differ:
         raise typer.Exit(EXIT_UNMET)
 
@@ -85,7 +102,7 @@ def _checked(trace: Path, program: LinuxProgram, command: list[str]) -> Trace:
     """Open a trace of the program."""
     opened = Trace.open(trace, "none")
     info: TraceInfo = opened.info
-    program.check(info, _engine.elf_identity(program.file)[1])
+    program.code.check(info, _engine.elf_identity(program.code.file)[1])
     if info.arguments != command[1:]:
         note("note: the trace was recorded with other arguments")
     return opened
@@ -105,8 +122,9 @@ def _as_dict(
         "policy": str(design),
         "frames": design.frames,
         "page_bytes": linux.PAGE_BYTES,
+        "image": str(program.code.file) if program.code.is_library else None,
         "code_bytes": paged.code_bytes,
-        "sections": program.section_names().split(","),
+        "sections": program.code.section_names().split(","),
         "counts": paged.counts,
         "simulated": {each.name: each.simulated for each in compared} or None,
         "equal": all(each.is_equal for each in compared) if compared else None,
@@ -121,11 +139,30 @@ def _as_dict(
     }
 
 
+def _repetition(paged: PagedRun, again: PagedRun | None) -> str:
+    """Say whether a program whose counts differ from the recording's repeats itself."""
+    if again is None:
+        return (
+            "note: the program's input cannot be read twice, so whether the program repeats itself "
+            "is not known: give it a file"
+        )
+    for name, count in paged.counts.items():
+        if again.counts[name] != count:
+            return (
+                f"note: the program does not repeat itself: a second paged run counts "
+                f"{again.counts[name]:,} {name}, the first {count:,}"
+            )
+    return (
+        "note: the program repeats itself: a second paged run has the same counts, so the "
+        "recording executes other code"
+    )
+
+
 def _print(
     program: LinuxProgram, design: LinuxPageDesign, paged: PagedRun, compared: list[ComparedCount]
 ) -> None:
     note(
-        f"{program.name}: {counted(paged.code_pages, 'page')} of code through "
+        f"{program.code.name}: {counted(paged.code_pages, 'page')} of code through "
         f"{counted(design.frames, 'frame')}, {design}"
     )
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -1,4 +1,4 @@
-"""An x86-64 Linux program whose own code is paged by faults, in its own process."""
+"""An x86-64 Linux program whose code, or a library's, is paged by faults, in its own process."""
 
 import ctypes
 import mmap
@@ -69,6 +69,11 @@ _SHT_RELA, _SHT_NOBITS = 4, 8
 _SHT_PREINIT_ARRAY = 16
 _R_X86_64_IRELATIVE = 37
 _MOST_NAME_BYTES = 4096
+#: The reason for which a program without a loader is refused.
+_STATIC = (
+    "is linked statically, and nothing can be loaded into it: link it dynamically, without -static "
+    "and -static-pie"
+)
 
 
 @dataclass(frozen=True)
@@ -153,61 +158,52 @@ class LinuxPageDesign:
 
 
 @dataclass(frozen=True)
-class LinuxProgram:
-    """A program with code that can be paged."""
+class PagedCode:
+    """The code of a program, or of a library that it loads when it starts."""
 
-    #: The name as typed; then the path to run, and the resolved file.
+    #: The name as typed, and the resolved file.
     name: str
-    path: Path
     file: Path
+    is_library: bool
     #: The linked address of its executable segment.
     start: int
     #: Name, address and bytes of its sections of code, by address.
     sections: tuple[tuple[str, int, int], ...]
 
     @classmethod
-    def of(cls, name: str) -> "LinuxProgram":
-        """Find a program, and check that its code can be paged.
+    def of(cls, name: str, file: Path, *, is_library: bool = False) -> "PagedCode":
+        """Read a file, and check that its code can be paged.
 
         Raises:
             FlashpagerError: if it cannot be paged; the message gives the reason and the remedy.
 
         """
-        path, file = find_program(name)
         try:
-            data = file.read_bytes()
-            mode = file.stat()
-        except OSError as error:
-            message = f"{name}: {error.strerror or error}"
-            raise FlashpagerError(message) from None
-        try:
-            start, sections = _code_of(data)
+            start, sections = _code_of(_bytes_of(name, file), is_library=is_library)
         except (struct.error, IndexError):
             message = f"{name}: is a damaged ELF file"
             raise FlashpagerError(message) from None
         except ValueError as error:
             message = f"{name}: {error}"
             raise FlashpagerError(message) from None
-        others = (mode.st_mode & stat.S_ISUID and mode.st_uid != os.geteuid()) or (
-            mode.st_mode & stat.S_ISGID and mode.st_gid != os.getegid()
-        )
-        if others:
-            message = f"{name}: runs with another user's rights, and loads nothing of ours: copy it"
-            raise FlashpagerError(message)
-        return cls(name, path, file, start, sections)
+        return cls(name, file, is_library, start, sections)
 
     def section_names(self) -> str:
         """Return the value of ``record --section`` for which the image is the segment."""
         return ",".join(name for name, _, _ in self.sections)
 
     def check(self, info: TraceInfo, build_id: str) -> None:
-        """Check that a trace is of this program, and has its pages.
+        """Check that a trace is of this code, and has its pages.
 
         Raises:
             FlashpagerError: if it does not match; the message says what to record.
 
         """
-        remedy = f"record it with 'flashpager record --no-reads --section {self.section_names()}'"
+        image_flag = f"--image {self.file} " if self.is_library else ""
+        remedy = (
+            f"record it with 'flashpager record --no-reads {image_flag}--section "
+            f"{self.section_names()}'"
+        )
         if len(info.images) != 1 or (
             build_id and info.images[0].build_id and build_id != info.images[0].build_id
         ):
@@ -236,9 +232,69 @@ class LinuxProgram:
             raise FlashpagerError(message)
 
 
-def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
-    """Return the start of a program's executable segment, and its sections of code."""
-    start, length = _segment_of(data)
+@dataclass(frozen=True)
+class LinuxProgram:
+    """A program to run with its own code paged, or that of one of its libraries."""
+
+    #: The name as typed; then the path to run, and the resolved file.
+    name: str
+    path: Path
+    file: Path
+    code: PagedCode
+
+    @classmethod
+    def of(cls, name: str, library: Path | None = None) -> "LinuxProgram":
+        """Find a program, and check that its code, or that of a library, can be paged.
+
+        Args:
+            name: the program, as a shell finds it.
+            library: the file of a library whose code is paged; None for the program's own.
+
+        Raises:
+            FlashpagerError: if it cannot be paged; the message gives the reason and the remedy.
+
+        """
+        path, file = find_program(name)
+        if library is None:
+            code = PagedCode.of(name, file)
+        else:
+            _check_loads(name, _bytes_of(name, file))
+            code = PagedCode.of(str(library), library.resolve(), is_library=True)
+        mode = file.stat()
+        others = (mode.st_mode & stat.S_ISUID and mode.st_uid != os.geteuid()) or (
+            mode.st_mode & stat.S_ISGID and mode.st_gid != os.getegid()
+        )
+        if others:
+            message = f"{name}: runs with another user's rights, and loads nothing of ours: copy it"
+            raise FlashpagerError(message)
+        return cls(name, path, file, code)
+
+
+def _bytes_of(name: str, file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        message = f"{name}: {error.strerror or error}"
+        raise FlashpagerError(message) from None
+
+
+def _check_loads(name: str, data: bytes) -> None:
+    """Check that a library can be loaded into a program."""
+    try:
+        if not _has_loader(_headers_of(data)):
+            message = f"{name}: {_STATIC}"
+            raise FlashpagerError(message)
+    except ValueError as error:
+        message = f"{name}: {error}"
+        raise FlashpagerError(message) from None
+    except struct.error:
+        message = f"{name}: is a damaged ELF file"
+        raise FlashpagerError(message) from None
+
+
+def _code_of(data: bytes, *, is_library: bool) -> tuple[int, tuple[tuple[str, int, int], ...]]:
+    """Return the start of a file's executable segment, and its sections of code."""
+    start, length = _segment_of(data, is_library=is_library)
     segments = []
     for name, type_, flags, address, offset, size in _sections_of(data):
         if type_ == _SHT_PREINIT_ARRAY and size:
@@ -269,8 +325,8 @@ def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
     return start, tuple((name, address, size) for address, name, size in segments)
 
 
-def _segment_of(data: bytes) -> tuple[int, int]:
-    """Return address and bytes of the one executable segment."""
+def _headers_of(data: bytes) -> list[tuple[int, int, int, int, int, int]]:
+    """Return type, flags, offset, address, another address and bytes of each segment."""
     if data[:4] != b"\x7fELF":
         message = "is no ELF file"
         raise ValueError(message)
@@ -280,13 +336,18 @@ def _segment_of(data: bytes) -> tuple[int, int]:
         raise ValueError(message)
     (at,) = struct.unpack_from("<Q", data, 32)
     size, count = struct.unpack_from("<HH", data, 54)
-    headers = [struct.unpack_from("<IIQQQQ", data, at + size * i) for i in range(count)]
-    if not any(header[0] == _PT_INTERP for header in headers):
-        message = (
-            "is linked statically, and nothing can be loaded into it: link it dynamically, without "
-            "-static and -static-pie"
-        )
-        raise ValueError(message)
+    return [struct.unpack_from("<IIQQQQ", data, at + size * i) for i in range(count)]
+
+
+def _has_loader(headers: list[tuple[int, int, int, int, int, int]]) -> bool:
+    return any(header[0] == _PT_INTERP for header in headers)
+
+
+def _segment_of(data: bytes, *, is_library: bool) -> tuple[int, int]:
+    """Return address and bytes of the one executable segment."""
+    headers = _headers_of(data)
+    if not is_library and not _has_loader(headers):
+        raise ValueError(_STATIC)
     code = [header for header in headers if header[0] == _PT_LOAD and header[1] & _PF_X]
     if len(code) != 1:
         message = f"has {len(code)} executable segments, and one is paged"
@@ -383,8 +444,36 @@ def _check_machine() -> None:
         raise FlashpagerError(message)
 
 
+@dataclass(frozen=True)
+class RewindableInput:
+    """Standard input, which a second run of a program reads from the same place."""
+
+    #: The place in bytes; None if the input cannot be read twice, as a pipe or a terminal.
+    position: int | None
+
+    @classmethod
+    def of_now(cls) -> "RewindableInput":
+        """Remember the place before a run."""
+        try:
+            return cls(os.lseek(0, 0, os.SEEK_CUR))
+        except OSError:
+            return cls(None)
+
+    def rewind(self) -> bool:
+        """Return to the place; False if that is impossible."""
+        if self.position is None:
+            return False
+        os.lseek(0, self.position, os.SEEK_SET)
+        return True
+
+
 def page(
-    program: LinuxProgram, command: list[str], design: LinuxPageDesign, *, quiet: bool
+    program: LinuxProgram,
+    command: list[str],
+    design: LinuxPageDesign,
+    *,
+    quiet: bool,
+    silent: bool = False,
 ) -> PagedRun:
     """Run a program with its code paged.
 
@@ -393,6 +482,7 @@ def page(
         command: the name of the program as called, and its arguments.
         design: policy and frames of its code.
         quiet: True to send the program's standard output to standard error.
+        silent: True to discard all that it prints.
 
     Raises:
         FlashpagerError: if userfaultfd is not available, or the program does something that the
@@ -410,7 +500,8 @@ def page(
         given = variables.get("LD_PRELOAD", "")
         variables |= {
             "LD_PRELOAD": f"{LIBRARY}:{given}" if given else str(LIBRARY),
-            _VARIABLE: f"{shared} {theirs.fileno()} {number} {design.parameter} {design.frames}",
+            _VARIABLE: f"{shared} {theirs.fileno()} {number} {design.parameter} {design.frames}"
+            + (f" {program.code.file}" if program.code.is_library else ""),
         }
         start = time.monotonic()
         with (
@@ -421,7 +512,8 @@ def page(
                 executable=program.path,
                 env=variables,
                 pass_fds=(shared, theirs.fileno()),
-                stdout=2 if quiet else None,
+                stdout=subprocess.DEVNULL if silent else 2 if quiet else None,
+                stderr=subprocess.DEVNULL if silent else None,
             ) as child,
         ):
             forward.child = child

@@ -1,8 +1,8 @@
 /*
- * A program's own code behind userfaultfd
+ * A program's own code, or that of one of its libraries, behind userfaultfd
  *
- * The pager runs in the program's process and in its only thread: a fault of its code is a SIGBUS, and
- * the handler of that signal, which is not in paged memory, is the pager. Libraries are not paged.
+ * The pager runs in the program's process and in its only thread: a fault of the code is a SIGBUS, and
+ * the handler of that signal, which is not in paged memory, is the pager.
  *
  * Two accesses are no references, as a trace of code does not have them:
  *   - A read of code as data. The page is lent for that instruction, which runs as a single step.
@@ -31,6 +31,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <poll.h>
 #include <threads.h>
@@ -76,6 +77,8 @@ static const struct policy_pager *const policies[] = {
 static const struct policy_pager *policy;
 static struct page_report *report;
 static int userfault = -1;
+/* The file of the library that is paged, or "" for the program. */
+static const char *library = "";
 static bool is_paged;
 static volatile bool is_measuring;
 /* True in the program's first thread. */
@@ -468,17 +471,27 @@ static void in_child(void)
 
 /* ------------------------------------------------------------------ the start */
 
-/* The executable segment of the program. */
+/* The executable segment of the paged file. */
 struct segment {
     uintptr_t start, bytes; /* in memory */
     uint64_t offset;        /* in the file */
     unsigned count;         /* how many there are: it is the last one */
 };
 
+/* Returns true if two paths name one file. */
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat first, second;
+    return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
 static int find_segment(struct dl_phdr_info *info, size_t size, void *found_)
 {
     struct segment *found = found_;
     (void)size;
+    if (*library && !is_same_file(info->dlpi_name, library))
+        return 0; /* the next file */
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         if (header->p_type == PT_LOAD && header->p_flags & PF_X) {
@@ -489,7 +502,7 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *found_)
             found->count++;
         }
     }
-    return 1; /* the program is the first */
+    return 1; /* of all files the program is the first */
 }
 
 /* Returns a userfaultfd, with a high number. */
@@ -555,12 +568,12 @@ static void *memory_of(size_t bytes)
 }
 
 /* Removes a variable from the environment. Returns its value, or NULL. A program may have a getenv() of its
- * own, as bash has, which does not work before it begins. */
-static char *take_variable(const char *name)
+ * own, as bash has, and the C library knows its environment later: neither works before they begin. */
+static char *take_variable(char **environment, const char *name)
 {
     const size_t length = strlen(name);
     char *value = NULL;
-    for (char **at = environ; at && *at; at++) {
+    for (char **at = environment; at && *at; at++) {
         if (strncmp(*at, name, length) == 0 && (*at)[length] == '=') {
             value = *at + length + 1;
             for (char **next = at; *next; next++)
@@ -572,16 +585,16 @@ static char *take_variable(const char *name)
 }
 
 /* Removes this library, the first one, from LD_PRELOAD. */
-static void hide(void)
+static void hide(char **environment)
 {
     static const char name[] = "LD_PRELOAD=";
-    for (char **at = environ; at && *at; at++) {
+    for (char **at = environment; at && *at; at++) {
         if (strncmp(*at, name, sizeof(name) - 1) == 0) {
             char *first = *at + sizeof(name) - 1, *others = strchr(first, ':');
             if (others)
                 memmove(first, others + 1, strlen(others + 1) + 1);
             else
-                take_variable("LD_PRELOAD");
+                take_variable(environment, "LD_PRELOAD");
             return;
         }
     }
@@ -632,9 +645,9 @@ static void measure(void)
 
 /* Reads the design from the environment. Returns the socket that gets the pager's descriptor, or -1 if
  * there is no design. */
-static int read_design(void)
+static int read_design(char **environment)
 {
-    char *design = take_variable(DESIGN_VARIABLE);
+    char *design = take_variable(environment, DESIGN_VARIABLE);
     unsigned long numbers[5];
     if (!design)
         return -1;
@@ -652,30 +665,44 @@ static int read_design(void)
     policy = policies[numbers[2]];
     CODE.parameter = (uint32_t)numbers[3];
     CODE.frames = (uint32_t)numbers[4];
+    if (*design == ' ')
+        library = design + 1;
     return (int)numbers[1];
 }
 
-/* Finds the program's code in memory and maps its file. */
+/* Refuses the code that the pager calls itself: the C library's, and the loader's. */
+static void refuse_own(const struct segment *segment)
+{
+    static const char *const functions[] = { "sigaction", "__tls_get_addr" };
+    for (unsigned i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+        if ((uintptr_t)dlsym(RTLD_NEXT, functions[i]) - segment->start < segment->bytes)
+            refuse("the pager itself runs on this library", 0);
+}
+
+/* Finds the code in memory and maps its file. */
 static void find_code(void)
 {
     struct segment segment = { 0 };
     dl_iterate_phdr(find_segment, &segment);
-    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (*library && segment.count == 0)
+        refuse("it does not load the library when it starts", 0);
+    if (*library)
+        refuse_own(&segment);
+    const int file = open(*library ? library : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (segment.count != 1 || segment.bytes == 0 || segment.bytes > (uint64_t)MOST_PAGES * PAGE_BYTES)
-        refuse("the program's code is not one segment", 0);
+        refuse("the code is not one segment", 0);
     if (file < 0)
-        refuse("the program's file cannot be read", errno);
+        refuse("the file of the code cannot be read", errno);
     CODE.start = (uint8_t *)segment.start;
     CODE.bytes = (uint32_t)segment.bytes;
     CODE.pages = (CODE.bytes + PAGE_BYTES - 1) / PAGE_BYTES;
     CODE.flash = mmap(NULL, (size_t)CODE.pages * PAGE_BYTES, PROT_READ, MAP_PRIVATE, file,
                       (off_t)segment.offset);
     if (CODE.flash == MAP_FAILED)
-        refuse("the program's file cannot be mapped", errno);
+        refuse("the file of the code cannot be mapped", errno);
     close(file);
     if (memcmp(CODE.start, CODE.flash, CODE.bytes) != 0)
-        refuse("the program's code is not that of its file: it was relocated, or is not run by itself",
-               0);
+        refuse("the code is not that of its file: it was relocated, or is not run by itself", 0);
 }
 
 /* Puts an empty region, whose faults are signals, where the code is. */
@@ -698,12 +725,16 @@ static void replace_code(void)
         refuse("userfaultfd for the code", errno);
 }
 
-__attribute__((constructor)) static void start(void)
+/* The library is initialised before all others (-z initfirst), so that the initialisers of a paged library
+ * are paged, too. */
+__attribute__((constructor)) static void start(int arguments, char **argument, char **environment)
 {
-    const int socket = read_design();
+    (void)arguments;
+    (void)argument;
+    const int socket = read_design(environment);
     if (socket < 0)
         return;
-    hide();
+    hide(environment);
     find_code();
     CODE.memory = memory_of((size_t)CODE.frames * PAGE_BYTES);
     CODE.frame = memory_of(CODE.pages * sizeof(CODE.frame[0]));

@@ -1,9 +1,9 @@
 /*
- * A program's own code behind userfaultfd: the types that the parts of the library share
+ * A program's own code, or a library's, behind userfaultfd: the types that the parts share
  *
- * `flashpager page` preloads this library into a program of x86-64 Linux. Before the program's first
- * instruction, page.c puts an empty region where its code was mapped. pager.c serves each fault there
- * from the program's file; policy.h compiles it once for each policy.
+ * `flashpager page` preloads these parts as a library into a program of x86-64 Linux. Before the program's
+ * first instruction, page.c puts an empty region where the code was mapped. pager.c serves each fault there
+ * from the file of the code; policy.h compiles it once for each policy.
  */
 #ifndef FLASHPAGER_LINUX_PAGE_H
 #define FLASHPAGER_LINUX_PAGE_H
@@ -20,7 +20,8 @@
 #define MOST_TIMES 65536u
 
 /* The environment variable with the design, as numbers: the descriptor of the shared memory, that of a
- * socket, the index of the policy, its parameter, and the number of frames. */
+ * socket, the index of the policy, its parameter, and the number of frames; then the path of the library
+ * that is paged, if it is not the program. */
 #define DESIGN_VARIABLE "FLASHPAGER_PAGE"
 
 enum page_state {
@@ -46,10 +47,10 @@ struct page_report {
     uint32_t fault_ns[MOST_TIMES]; /* time of each fault in the handler; of many the last ones */
 };
 
-/* The program's code, as the pager of each policy sees it. */
+/* The paged code, as the pager of each policy sees it. */
 struct paged_code {
     uint8_t *start;       /* where the program executes it */
-    const uint8_t *flash; /* the program's file */
+    const uint8_t *flash; /* the file of the code */
     uint8_t *memory;      /* the frames */
     uint16_t *frame;      /* by page: its frame + 1, or 0 */
     uint8_t *is_mapped;   /* by page: 1 if accesses do not fault */
