@@ -18,6 +18,7 @@ import pytest
 
 from flashpager import __version__
 from flashpager.base import installed
+from tests import profiled
 from tests.conftest import ROOT, need
 from tests.dist.installation import Installation, forbidden, release
 from tests.reach import firmware
@@ -249,6 +250,7 @@ class TestRecording:
 COMMANDS = {
     "simulate": ("simulate", CARD, *DESIGN),
     "attribute": ("attribute", CARD, *DESIGN, "--limit", "3"),
+    "heat": ("heat", "swo.bin", "--elf", "sampled.elf", "--plot", "heat.png"),
     "explore": ("explore", CARD, "--part", "W25N01GV", "--ram", "2K", "-o", "table.parquet"),
     "compare": ("compare", "table.parquet", "table.parquet"),
     "estimate": ("estimate", "--part", "W25N01GV", "--plot", "waterfall.png"),
@@ -295,6 +297,11 @@ def test_command(installation: Installation, name: str) -> None:
     if name == "reach":
         need("arm-none-eabi-gcc")
         firmware.link(installation.work / "closed.elf")
+    if name == "heat":
+        function = profiled.ProfiledFunction("main", profiled.FLASH, 64)
+        profiled.write_elf(installation.work / "sampled.elf", [function])
+        swo = profiled.itm([profiled.FLASH + at % 64 for at in range(200)])
+        (installation.work / "swo.bin").write_bytes(swo)
     command = COMMANDS[name]
     assert installation.flashpager(*command).strip()
     for file in command:

@@ -17,6 +17,7 @@ from flashpager.plots import layout as layout_picture
 from flashpager.plots import picture as picture_file
 from flashpager.plots import pin as pin_picture
 from flashpager.plots import style, waterfall
+from tests import profiled
 from tests.conftest import ROOT, flashpager, need
 from tests.pictures import UNREADABLE
 
@@ -133,6 +134,29 @@ class TestLayout:
             assert "before" in text
             assert "after" in text
             assert unreadable(browser, picture) == []
+
+
+class TestHeat:
+    """The picture of samples by function."""
+
+    def test_names_can_be_read(self, browser: Browser, tmp_path: Path) -> None:
+        """No word overlaps another or leaves the picture, with long names and all places."""
+        random = Random(SEED)  # noqa: S311
+        names = [f"a_rather_long_name_of_a_function_in_this_firmware_{at}" for at in range(30)]
+        functions = [
+            profiled.ProfiledFunction(name, profiled.FLASH + 32 * at, 32)
+            for at, name in enumerate(names)
+        ]
+        fast = profiled.ProfiledFunction("fast", profiled.RAM, 64)
+        elf = profiled.write_elf(tmp_path / "fw.elf", functions, [fast])
+        places = [None, 0x100, profiled.RAM, *(one.start for one in functions)]
+        samples = tmp_path / "swo.bin"
+        samples.write_bytes(profiled.itm(random.choices(places, k=500)))
+        picture = tmp_path / "heat.svg"
+        flashpager("heat", samples, "--elf", elf, "--plot", picture, "--limit", "0")
+        text = picture.read_text(encoding="utf-8")
+        assert "a_rather_long_name_of_a_f…this_firmware_29" in text
+        assert unreadable(browser, picture) == []
 
 
 class TestPin:

@@ -56,6 +56,7 @@ _COMMANDS = {
     _OF_FILES: _CommandEntry("Describe a program, record it, and show what its flash costs."),
     "simulate": _CommandEntry("Replay a trace through one design."),
     "attribute": _CommandEntry("Show which code causes a design's faults."),
+    "heat": _CommandEntry("Show where a program spends its time, from samples of a profiler."),
     "explore": _CommandEntry("Find the best designs for one trace or several."),
     "layout": _CommandEntry("Order a program so that code that runs together shares pages."),
     "homes": _CommandEntry("Give every cache page a flash page, filled with what misses next."),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: The commands on the first screen, in groups. Each command is in one of them.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Your program": ("record", "trace", "simulate", "attribute", "report"),
+    "Your program": ("record", "trace", "simulate", "attribute", "heat", "report"),
     "Make it faster": ("tune", "pin", "reach", "layout", "homes", "luck", "explore", "compare"),
     "On the device": ("deploy", "verify", "page"),
     "Flash media": ("parts", "boards", "cores", "estimate", "handler", "swap"),
@@ -66,6 +66,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "flashpager simulate examples/traces/bzip2.trace --cache 4K --policy clock",
     ),
     "attribute": ("flashpager attribute examples/traces/card-firmware.trace --board rp2040",),
+    "heat": (
+        "flashpager heat gmon.out --elf app",
+        "flashpager heat swo.bin --elf firmware.elf --plot heat.svg",
+    ),
     "explore": (
         "flashpager explore examples/traces/card-firmware.trace --ram 8K --max-fault 200us",
         "flashpager explore examples/traces/card-firmware.trace --cache 2K,4K --policy lru,clock",

@@ -23,6 +23,7 @@ from flashpager.base.quantities import (
 )
 from flashpager.cli import completion
 from flashpager.record.naming import is_elf
+from flashpager.record.samples.reading import refuse_samples
 from flashpager.space.file import read_board
 from flashpager.space.needs import Needs
 from flashpager.space.setting import is_in_place
@@ -38,6 +39,7 @@ def _trace(context: typer.Context, path: Path) -> Path:
         from flashpager.cli.automatic import trace_of_program  # noqa: PLC0415  (rarely used)
 
         return trace_of_program(path)
+    refuse_samples(path)
     return path
 
 
@@ -177,6 +179,18 @@ def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Num
     except FlashpagerError as error:
         message = f"{option}: {error}"
         raise FlashpagerError(message) from error
+
+
+def parsed_address(text: str, option: str) -> int:
+    """Read an address, decimal or with ``0x``; an error names the option."""
+    try:
+        address = int(text, 0)
+    except ValueError:
+        address = -1
+    if not 0 <= address < 1 << 64:
+        message = f"{option}: '{text}' is no address"
+        raise FlashpagerError(message)
+    return address
 
 
 #: Needs of a design.

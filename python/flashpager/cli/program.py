@@ -32,6 +32,7 @@ from flashpager.cli.searching import stoppable
 from flashpager.judge.uncounted import uncounted
 from flashpager.record import machines
 from flashpager.record.naming import is_elf
+from flashpager.record.samples.reading import refuse_samples
 from flashpager.record.trace import Trace, how_it_ended
 
 #: Largest number of boards or emulators in a line.
@@ -81,6 +82,7 @@ def program(
 
 def _answer_trace(file: Path, given: options.DesignFlags, *, json: bool) -> None:
     """Answer for a trace. Its program suggests a board if the file still exists."""
+    refuse_samples(file)
     trace = Trace.open(file)
     program_file = Path(trace.info.program)
     boards: list[SuitingBoard] = []

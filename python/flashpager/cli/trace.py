@@ -23,7 +23,9 @@ from flashpager.cli import linking, methods, options
 from flashpager.cli.console import counting, note, out, print_json
 from flashpager.cli.live import watching
 from flashpager.cli.long import Exact, blocks_of, sample_of
+from flashpager.cli.options import parsed_address
 from flashpager.record.hottest import loop_line
+from flashpager.record.samples.reading import refuse_sampled_addresses, refuse_samples
 
 app = typer.Typer(
     help="Import, describe and export traces.",
@@ -92,6 +94,8 @@ def import_trace(
     if as_linked and elf is None:
         message = "--as-linked needs the sections of --elf FILE: give it, too"
         raise _engine.FlashpagerError(message)
+    if format_ is None:
+        refuse_sampled_addresses(file)
     placement, origin = Placement(), Origin(str(file))
     if elf is not None:
         placement, origin = _placement_of_program(elf, bias, section, as_linked=as_linked)
@@ -100,8 +104,14 @@ def import_trace(
     recording = _engine.Recording(output, placement, origin, live=False)
     if with_reads:
         recording.take_reads()
-    with watching() as progress:
-        ended, format_read = recording.read_file(file, format_, instruction_bytes, progress)
+    try:
+        with watching() as progress:
+            ended, format_read = recording.read_file(file, format_, instruction_bytes, progress)
+    except _engine.FlashpagerError:
+        if format_ is None:
+            recording.abandon()
+            refuse_samples(file)
+        raise
     trace, *threads = recording.finish(ended)
     info = trace.info
     note(
@@ -120,7 +130,10 @@ def _placement_of_program(
     """Place the sections of ``--elf FILE``, and describe the program."""
     architecture, build_id = _engine.elf_identity(elf)
     placement = Placement.of_files(
-        [elf], sections=split_list(section), bias=_address(bias, "--bias"), as_linked=as_linked
+        [elf],
+        sections=split_list(section),
+        bias=parsed_address(bias, "--bias"),
+        as_linked=as_linked,
     )
     return placement, Origin(str(elf), architecture=architecture, build_id=build_id)
 
@@ -131,18 +144,7 @@ def _placement_of_range(text: str) -> Placement:
     if not dash:
         message = f"--range {text}: write START-END, as 0x8000-0x10000"
         raise _engine.FlashpagerError(message)
-    return Placement.of_range(_address(start, "--range"), _address(end, "--range"))
-
-
-def _address(text: str, option: str) -> int:
-    try:
-        address = int(text, 0)
-    except ValueError:
-        address = -1
-    if not 0 <= address < 1 << 64:
-        message = f"{option}: '{text}' is no address"
-        raise _engine.FlashpagerError(message)
-    return address
+    return Placement.of_range(parsed_address(start, "--range"), parsed_address(end, "--range"))
 
 
 @app.command("info")

@@ -7,7 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import BlockStatistics, Ending, TraceInfo, WarmUp
+from flashpager._engine import BlockStatistics, Ending, FlashpagerError, TraceInfo, WarmUp
+from flashpager.record.samples.reading import refuse_samples
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,11 @@ class Trace:
                 runs to count.
 
         """
-        return cls(Path(path), _engine.trace_info(path, warm_up))
+        try:
+            return cls(Path(path), _engine.trace_info(path, warm_up))
+        except FlashpagerError:
+            refuse_samples(Path(path))
+            raise
 
     def __repr__(self) -> str:
         """Return the expression that opens the trace."""

@@ -1,0 +1,319 @@
+"""Heat: samples of a program counter by function, each share with its confidence interval."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from flashpager.base.quantities import counted, percent
+from flashpager.judge.functions import CodeRange, ProgramCode, program_code
+from flashpager.record.samples.profile import NamedSamples, SampleProfile
+
+#: Where the processor was.
+HeatPlace = Literal["flash", "RAM", "outside", "asleep", "unknown"]
+PLACES: tuple[HeatPlace, ...] = ("flash", "RAM", "outside", "asleep", "unknown")
+PLACE_TITLES: dict[HeatPlace, str] = {
+    "flash": "code in flash",
+    "RAM": "code in RAM",
+    "outside": "outside the program",
+    "asleep": "asleep",
+    "unknown": "in no listed function",
+}
+#: The same for a program that an operating system loads, where they differ.
+LOADED_TITLES: dict[HeatPlace, str] = {
+    "flash": "code of the program",
+    "RAM": "memory that the program writes",
+}
+#: Confidence of an interval, and its quantile of the normal distribution.
+CONFIDENCE = 0.95
+_QUANTILE = 1.959963984540054
+#: Share of samples outside the program from which it is probably not the one that ran.
+_MOSTLY = 0.5
+
+#: Sentences on samples that hold for each answer.
+WHAT_SAMPLES_SAY = (
+    "samples are time, with the waits for flash: they do not show which code misses. The hottest "
+    "code usually stays in the cache; 'flashpager record' makes a trace, whose misses can be "
+    "counted"
+)
+ASSUMED = (
+    "assumed: samples are independent; a rate in step with a loop of the program favours some of "
+    "its code"
+)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A share of all samples, with its confidence interval."""
+
+    samples: float
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class HeatRow:
+    """A function, or code without one, with its share of the samples."""
+
+    name: str
+    place: HeatPlace
+    #: The address of its first byte; None if the file names functions only.
+    address: int | None
+    #: Bytes of code; None where the program does not state them.
+    bytes: int | None
+    is_named: bool
+    heat: Interval
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the row as JSON has it."""
+        fields = asdict(self)
+        return {**{name: fields[name] for name in fields if name != "heat"}, **asdict(self.heat)}
+
+
+@dataclass(frozen=True)
+class Heat:
+    """The samples of a program, by function and by place."""
+
+    total: int
+    #: Functions and code without one, most samples first.
+    rows: Sequence[HeatRow]
+    #: Shares of the places that have samples.
+    places: dict[HeatPlace, Interval]
+    notes: Sequence[str]
+    warnings: Sequence[str]
+    is_firmware: bool = True
+
+    def place_title(self, place: HeatPlace) -> str:
+        """Return the words for a place."""
+        title = PLACE_TITLES[place]
+        return title if self.is_firmware else LOADED_TITLES.get(place, title)
+
+    @property
+    def functions(self) -> list[HeatRow]:
+        """The rows of functions, most samples first."""
+        return [row for row in self.rows if row.is_named]
+
+
+@dataclass
+class _Sum:
+    """Samples that certainly, on estimate and possibly are an owner's."""
+
+    least: int = 0
+    estimate: float = 0.0
+    most: int = 0
+
+    def add(self, least: int, estimate: float, most: int) -> None:
+        self.least += least
+        self.estimate += estimate
+        self.most += most
+
+
+def interval(least: int, estimate: float, most: int, total: int) -> Interval:
+    """Return the share of samples of which between ``least`` and ``most`` were counted.
+
+    It is Wilson's interval with a correction for continuity (Newcombe, Statistics in Medicine 17,
+    1998, method 4), which holds the true share at least as often as stated.
+    """
+    if total == 0:
+        return Interval(0.0, 0.0, 0.0, 1.0)
+    low = wilson(min(least, total), total)[0]
+    high = wilson(min(most, total), total)[1]
+    return Interval(estimate, estimate / total, low, high)
+
+
+def wilson(successes: int, total: int) -> tuple[float, float]:
+    """Return the ends of Wilson's interval with a correction for continuity.
+
+    >>> [round(end, 4) for end in wilson(81, 263)]
+    [0.2535, 0.3682]
+
+    """
+    share, z2 = successes / total, _QUANTILE * _QUANTILE
+    middle, width = 2 * successes + z2, 2 * (total + z2)
+
+    def spread(sign: int) -> float:
+        inside = z2 - sign * 2 - 1 / total + 4 * share * (total * (1 - share) + sign)
+        return _QUANTILE * math.sqrt(max(0.0, inside))
+
+    # The sign of the correction is that of the end.
+    low = 0.0 if successes == 0 else max(0.0, (middle - 1 - spread(1)) / width)
+    high = 1.0 if successes == total else min(1.0, (middle + 1 + spread(-1)) / width)
+    return low, high
+
+
+def heat_of(profile: SampleProfile, elf: Path, bias: int = 0) -> Heat:
+    """Join samples to the functions of a program.
+
+    Args:
+        profile: the samples.
+        elf: the program that ran.
+        bias: the distance of the addresses at which it ran from the linked ones.
+
+    Raises:
+        FlashpagerError: if the program cannot be read, or is not linked.
+
+    """
+    ranges = {
+        (start - bias, end - bias): count
+        for (start, end), count in profile.ranges.items()
+        if count > 0
+    }
+    # A file without addresses has names: all code may be meant.
+    sampled = set(ranges) if not profile.named else {(0, 1 << 64)}
+    code = program_code(elf, sampled)
+    sums: dict[_Owner, _Sum] = defaultdict(_Sum)
+    places: dict[HeatPlace, _Sum] = defaultdict(_Sum)
+    shared = _add_ranges(ranges, code, sums, places)
+    _add_named(profile.named, code, sums, places)
+    if profile.asleep:
+        places["asleep"].add(profile.asleep, profile.asleep, profile.asleep)
+    if profile.unlisted:
+        places["unknown"].add(profile.unlisted, profile.unlisted, profile.unlisted)
+    total = profile.total
+    rows = [
+        HeatRow(
+            owner.name,
+            owner.place,
+            owner.address,
+            owner.bytes,
+            owner.is_named,
+            interval(one.least, one.estimate, one.most, total),
+        )
+        for owner, one in sums.items()
+    ]
+    rows.sort(key=lambda row: (-row.heat.samples, row.name, row.address or 0))
+    by_place = {
+        place: interval(places[place].least, places[place].estimate, places[place].most, total)
+        for place in PLACES
+        if place in places
+    }
+    notes = list(profile.notes)
+    if shared:
+        notes.append(
+            f"{percent(shared / total, 1)} of the samples lie in bins that functions share; they "
+            "are divided by bytes, and the intervals allow each division"
+        )
+    return Heat(total, rows, by_place, notes, _warnings(by_place), code.is_firmware)
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """A function, by its first address, or code without one."""
+
+    name: str
+    place: HeatPlace
+    address: int | None
+    bytes: int | None
+    is_named: bool
+
+
+def _owners(code: ProgramCode) -> Callable[[CodeRange], _Owner]:
+    """Return a function that makes the owner of a range; the pieces of a function are one owner."""
+    sizes: dict[tuple[int, bool], int] = defaultdict(int)
+    for one in code.ranges:
+        sizes[one.owner, one.is_named] += one.end - one.start
+
+    def owner(one: CodeRange) -> _Owner:
+        if not one.is_named:
+            return _Owner(one.name, one.place, None, None, is_named=False)
+        size = sizes[one.owner, True]
+        return _Owner(one.name, one.place, one.owner, size, is_named=True)
+
+    return owner
+
+
+def _add_ranges(
+    ranges: dict[tuple[int, int], int],
+    code: ProgramCode,
+    sums: dict[_Owner, _Sum],
+    places: dict[HeatPlace, _Sum],
+) -> int:
+    """Add samples of addresses; return the number of samples that several owners share."""
+    owner_of = _owners(code)
+    shared = 0
+    for (start, end), count in ranges.items():
+        by_owner: dict[_Owner, int] = defaultdict(int)
+        found = code.overlapping(start, end)
+        # Bytes beside a function in a bin are padding.
+        named = [(one, common) for one, common in found if one.is_named]
+        for one, common in named or found:
+            by_owner[owner_of(one)] += common
+        if not by_owner:
+            places["outside"].add(count, count, count)
+            continue
+        weight = sum(by_owner.values())
+        shared += count if len(by_owner) > 1 else 0
+        by_place: dict[HeatPlace, int] = defaultdict(int)
+        for owner, common in by_owner.items():
+            certain = count if len(by_owner) == 1 else 0
+            sums[owner].add(certain, count * common / weight, count)
+            by_place[owner.place] += common
+        for place, common in by_place.items():
+            certain = count if len(by_place) == 1 else 0
+            places[place].add(certain, count * common / weight, count)
+    return shared
+
+
+def _add_named(
+    named: Mapping[str, NamedSamples],
+    code: ProgramCode,
+    sums: dict[_Owner, _Sum],
+    places: dict[HeatPlace, _Sum],
+) -> None:
+    """Add samples by the names of functions."""
+    owner_of = _owners(code)
+    by_name: dict[str, set[_Owner]] = defaultdict(set)
+    for one in code.ranges:
+        if one.is_named:
+            owner = owner_of(one)
+            for name in (one.name, one.name.partition("(")[0]):
+                by_name[name].add(owner)
+    for name, samples in named.items():
+        owners = by_name.get(name, set())
+        unknown = _Owner(name, "unknown", None, None, is_named=True)
+        owner = next(iter(owners)) if len(owners) == 1 else unknown
+        for total in (sums[owner], places[owner.place]):
+            total.add(samples.least, samples.estimate, samples.most)
+
+
+def _warnings(places: dict[HeatPlace, Interval]) -> list[str]:
+    """Return reasons to distrust the answer."""
+    outside = places.get("outside")
+    if outside is None or outside.share <= _MOSTLY:
+        return []
+    text = (
+        f"{percent(outside.share)} of the samples lie outside the program: is --elf the program "
+        "that ran? ROM, libraries and the kernel lie outside; --bias is for code that was loaded "
+        "elsewhere"
+    )
+    return [text]
+
+
+def leaders(rows: Iterable[HeatRow]) -> list[HeatRow]:
+    """Return the hottest function, and all others whose intervals reach into its own."""
+    named = [row for row in rows if row.is_named and row.heat.samples > 0]
+    if not named:
+        return []
+    first = max(named, key=lambda row: row.heat.samples)
+    return [first, *(row for row in named if row is not first and row.heat.high >= first.heat.low)]
+
+
+def title(heat: Heat) -> str:
+    """Describe the hottest function in a sentence, with its uncertainty."""
+    found = leaders(heat.rows)
+    if not found:
+        return "No sample lies in a function of the program"
+    first = found[0]
+    share = f"{percent(first.heat.share, 1)} of the {counted(heat.total, 'sample')}"
+    if len(found) == 1:
+        others = len([row for row in heat.functions if row.heat.samples > 0]) - 1
+        beyond = f", more than each of {others:,} others" if others > 1 else ""
+        beyond = ", more than the other function" if others == 1 else beyond
+        return f"{first.name} has {share}{beyond}"
+    return (
+        f"{counted(len(found), 'function')} may be the hottest; {first.name} has most samples, "
+        f"{share}"
+    )
