@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from flashpager.verify.hardware_counters import ComparedCounter
+from flashpager import _engine
+from flashpager.verify.hardware_counters import ComparedCounter, causes
 from tests.conftest import ROOT, fails, flashpager
 
 _CARD = ROOT / "examples/traces/card-firmware.trace"
@@ -53,6 +54,55 @@ def test_difference(tmp_path: Path) -> None:
     flashpager("verify", _CARD, *_DESIGN, *counters, "--within", "10%")
 
 
+def test_other_chips(tmp_path: Path) -> None:
+    """The miss counters of STM32 and ESP32 are compared; a second counter is checked only."""
+    for design, text in (
+        (_STM32, "MMONR {}\nHMONR 123456\n"),
+        (("--board", "esp32-s3"), "IBUS_ACS_MISS_CNT {}\n"),
+        (("--board", "esp32-c3"), "EXTMEM_IBUS_ACS_CNT 9000000\nIBUS_ACS_MISS_CNT {}\n"),
+    ):
+        misses = _misses(*design)
+        file = _file(tmp_path, text.format(misses))
+        done = flashpager("verify", _CARD, *design, "--counters", file)
+        assert "misses: the board counted what was predicted" in done.out
+        file = _file(tmp_path, text.format(misses // 2))
+        done = flashpager("verify", _CARD, *design, "--counters", file, code=1)
+        assert "% fewer than predicted" in done.out
+        assert "held some of the code when the stretch began" in done.err
+
+
+def test_causes() -> None:
+    """Causes fit the counter, the direction and the trace."""
+    more, fewer, twice = (ComparedCounter("misses", 1000, board) for board in (1200, 700, 2010))
+    slow = ComparedCounter("cycles", 1000, 1300)
+    for one in (more, twice):
+        assert any("reads of constants" in text for text in causes([one], has_reads=False))
+        assert not any("reads of constants" in text for text in causes([one], has_reads=True))
+        assert any("interrupts and DMA" in text for text in causes([one], has_reads=True))
+    assert "each half of a line" in causes([twice], has_reads=True)[0]
+    assert not any("half" in text for text in causes([more], has_reads=True))
+    assert not any("DMA" in text for text in causes([fewer], has_reads=False))
+    assert not any("policy" in text for text in causes([slow], has_reads=False))
+    assert any("halts in a debugger" in text for text in causes([slow], has_reads=False))
+
+
+def test_an_interrupted_recording(tmp_path: Path) -> None:
+    """A note asks for counters of exactly the stretch if the recording did not end by itself."""
+    recording = _engine.Recording(
+        tmp_path / "t", _engine.Placement(), _engine.Origin("app"), live=False
+    )
+    (tmp_path / "runs.csv").write_text(
+        "offset,length,instructions\n0,64,16\n4096,64,16\n", encoding="ascii"
+    )
+    recording.read_file(tmp_path / "runs.csv", "csv", 4, None)
+    recording.finish(_engine.Ending.interrupted())
+    counters = _file(tmp_path, "CTR_ACC 32\nCTR_HIT 16\n")
+    done = flashpager("verify", tmp_path / "t", *_DESIGN, "--counters", counters, code=None)
+    assert "must be of exactly what the trace has" in done.err
+    whole = flashpager("verify", _CARD, *_DESIGN, "--counters", counters, code=1)
+    assert "must be of exactly" not in whole.err
+
+
 def test_cycles(tmp_path: Path) -> None:
     """The cycle counter is compared with the time of the run at the processor's clock."""
     simulated = flashpager("simulate", _CARD, *_DESIGN, "--json").json
@@ -91,6 +141,10 @@ def test_sentences_are_true() -> None:
         (_DESIGN, "CTR_ACC 4294967295\nCTR_HIT 5\n", "line 1: CTR_ACC is full at 4,294,967,295"),
         (_DESIGN, "CTR_ACC 4294967296\n", "line 1: CTR_ACC has 32 bits"),
         (_STM32, "MMONR 65535\n", "line 1: ICACHE_MMONR is full at 65,535"),
+        (_STM32, "MMONR 5\nHMONR 0xffffffff\n", "line 2: ICACHE_HMONR is full"),
+        (_STM32, "HMONR 5\n", "lack ICACHE_MMONR"),
+        (_DESIGN, "IBUS_ACS_MISS_CNT 5\nIBUS_ACS_CNT 4\n", "5 misses of 4 accesses"),
+        (_DESIGN, "CYCCNT 5\nCCOUNT 4\n", "has DWT_CYCCNT and CCOUNT; give one"),
         (_DESIGN, "CTR_ACC 5\n", "the counters of the RP2040 and RP2350 lack CTR_HIT"),
         (_DESIGN, "CTR_ACC 5\nCTR_HIT 6\n", "6 hits of 5 accesses: the registers were not cleared"),
         (_DESIGN, "CTR_ACC 5\nCTR_HIT 4\nMMONR 3\n", "and of STM32's ICACHE"),

@@ -25,7 +25,7 @@ from flashpager.deploy.authentication import (
 )
 from flashpager.deploy.image import pattern, read_flash, read_image, without_spare
 from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
-from flashpager.record.trace import Trace
+from flashpager.record.trace import Trace, how_it_ended
 from flashpager.verify import hardware_counters
 from flashpager.verify.cycles import JOBS, MeasuredPart
 from flashpager.verify.emulated import (
@@ -519,6 +519,9 @@ def _compare_counters(
     with counting("replays") as progress:
         row = _engine.simulate(trace, [design], progress)[0]
     compared = hardware_counters.compare(path, row)
+    ending = opened.info.ending
+    if not ending.is_complete:
+        note(f"note: {how_it_ended(ending)}; the counters must be of exactly what the trace has")
     differ = [each for each in compared if abs(each.difference) > within]
     if json:
         print_json(
@@ -529,6 +532,9 @@ def _compare_counters(
                 "file": str(path),
                 "within": within,
                 "equal": not differ,
+                "causes": hardware_counters.causes(differ, has_reads=opened.info.reads_recorded)
+                if differ
+                else [],
                 "counters": [
                     {
                         "counter": each.name,
@@ -552,11 +558,8 @@ def _compare_counters(
         for each in compared:
             out.print(escape(each.verdict(within)), soft_wrap=True)
     if differ:
-        note(
-            "note: possible causes: another stretch; a cache that was not empty when it began; "
-            "interrupts and DMA that the recording lacks; reads of constants, unless the trace has "
-            "them; the policy, if its maker does not publish it"
-        )
+        texts = hardware_counters.causes(differ, has_reads=opened.info.reads_recorded)
+        note(f"note: possible causes: {'; '.join(texts)}")
         raise typer.Exit(EXIT_UNMET)
 
 

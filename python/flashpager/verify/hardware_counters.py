@@ -6,7 +6,7 @@ that it does not execute, and a trace has executed bytes only.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -27,6 +27,8 @@ class CounterRegister:
     bits: int
     #: A cache's counter stays at its largest value; a cycle counter begins again at 0.
     stays: bool = True
+    #: True if the misses follow without it. Its value is checked only.
+    is_optional: bool = False
 
     @property
     def largest(self) -> int:
@@ -49,14 +51,16 @@ class CounterSet:
             FlashpagerError: if a register is missing, or there are more hits than accesses.
 
         """
-        missing = [each.name for each in self.registers if each.name not in values]
+        needed = [each for each in self.registers if not each.is_optional]
+        missing = [each.name for each in needed if each.name not in values]
         if missing:
             message = f"the counters of {self.chips} lack {' and '.join(missing)}"
             raise FlashpagerError(message)
         sums = dict.fromkeys(("accesses", "hits", "misses"), 0)
-        for each in self.registers:
+        for each in needed:
             sums[each.kind] += values[each.name]
-        if any(each.kind == "misses" for each in self.registers):
+        if any(each.kind == "misses" for each in needed):
+            self._check_accesses(values, sums["misses"])
             return sums["misses"]
         if sums["hits"] > sums["accesses"]:
             message = (
@@ -65,6 +69,16 @@ class CounterSet:
             )
             raise FlashpagerError(message)
         return sums["accesses"] - sums["hits"]
+
+    def _check_accesses(self, values: Mapping[str, int], misses: int) -> None:
+        """Refuse more misses than accesses, if the registers have both."""
+        for each in self.registers:
+            if each.kind == "accesses" and values.get(each.name, misses) < misses:
+                message = (
+                    f"{misses:,} misses of {values[each.name]:,} accesses: the registers were not "
+                    "cleared together, or one began again at 0"
+                )
+                raise FlashpagerError(message)
 
 
 #: The kinds of counters. A new kind is a line here.
@@ -76,18 +90,40 @@ SETS = (
     ),
     CounterSet(
         "STM32's ICACHE",
-        (CounterRegister("ICACHE_MMONR", "misses", 16),),
-        "RM0456 and RM0481, ICACHE: the miss monitor has 16 bits and stays at its maximum",
+        (
+            CounterRegister("ICACHE_MMONR", "misses", 16),
+            CounterRegister("ICACHE_HMONR", "hits", 32, is_optional=True),
+        ),
+        "RM0456 and RM0481, ICACHE: the miss monitor has 16 bits, the hit monitor 32; both stay at "
+        "their maximum",
+    ),
+    CounterSet(
+        "the ESP32-S3 and ESP32-C3",
+        (
+            CounterRegister("IBUS_ACS_MISS_CNT", "misses", 32),
+            CounterRegister("IBUS_ACS_CNT", "accesses", 32, is_optional=True),
+        ),
+        "crates esp32s3 and esp32c3, EXTMEM: 32 bits each, cleared by CACHE_ACS_CNT_CLR; that they "
+        "stay at their maximum is unverified",
     ),
 )
-#: The cycle counter of a Cortex-M from M3 on.
-CYCLES = CounterRegister("DWT_CYCCNT", "cycles", 32, stays=False)
+#: The cycle counters: of a Cortex-M from M3 on, and of an Xtensa.
+CYCLES = (
+    CounterRegister("DWT_CYCCNT", "cycles", 32, stays=False),
+    CounterRegister("CCOUNT", "cycles", 32, stays=False),
+)
 #: All registers that a file may have.
-REGISTERS = (*(each for one in SETS for each in one.registers), CYCLES)
+REGISTERS = (*(each for one in SETS for each in one.registers), *CYCLES)
 #: Other names of registers.
-_ALIASES = {"CYCCNT": "DWT_CYCCNT", "MMONR": "ICACHE_MMONR"}
-#: Registers that a file may have, although they count no misses.
-_IGNORED = ("ICACHE_HMONR", "HMONR")
+_ALIASES = {
+    "CYCCNT": "DWT_CYCCNT",
+    "MMONR": "ICACHE_MMONR",
+    "HMONR": "ICACHE_HMONR",
+    "EXTMEM_IBUS_ACS_MISS_CNT": "IBUS_ACS_MISS_CNT",
+    "EXTMEM_IBUS_ACS_CNT": "IBUS_ACS_CNT",
+}
+#: The range of ratios of a board's misses to the simulated ones that are about two.
+_TWICE = (1.9, 2.1)
 
 _LINE = re.compile(r"(?P<name>\w+)[ \t:=]+(?P<value>0[xX][0-9a-fA-F]+|[0-9]+)")
 
@@ -141,7 +177,7 @@ def read(path: Path) -> dict[str, int]:
         location = f"{path}, line {number}"
         matched = _LINE.fullmatch(text)
         name = "" if matched is None else _ALIASES.get(matched["name"], matched["name"])
-        if matched is None or name not in (*registers, *_IGNORED):
+        if matched is None or name not in registers:
             message = (
                 f"{location}: '{text}' is no counter; a line is a register and its value, as "
                 f"'CTR_ACC 123456', of {', '.join(registers)}"
@@ -150,8 +186,6 @@ def read(path: Path) -> dict[str, int]:
         if name in values:
             message = f"{location}: {name} occurs twice"
             raise FlashpagerError(message)
-        if name in _IGNORED:
-            continue
         values[name] = int(matched["value"], 0)
         _check(location, registers[name], values[name])
     if not values:
@@ -198,9 +232,52 @@ def compare(path: Path, row: Row) -> list[ComparedCounter]:
             message = f"{path}: {error}"
             raise FlashpagerError(message) from None
         compared.append(ComparedCounter("misses", row.counts.misses, counted))
-    if CYCLES.name in values:
-        compared.append(ComparedCounter("cycles", _cycles(path, row), values[CYCLES.name]))
+    cycles = [each for each in CYCLES if each.name in values]
+    if len(cycles) > 1:
+        message = f"{path}: has {' and '.join(each.name for each in cycles)}; give one"
+        raise FlashpagerError(message)
+    for each in cycles:
+        simulated = _cycles(path, row, each)
+        compared.append(ComparedCounter("cycles", simulated, values[each.name]))
     return compared
+
+
+def causes(differing: Sequence[ComparedCounter], *, has_reads: bool) -> list[str]:
+    """Return what the differences can mean, the likeliest first.
+
+    Args:
+        differing: the counters that differ by more than is accepted.
+        has_reads: True if the trace has data reads.
+
+    """
+    texts = ["another stretch than was recorded"]
+    misses = next((each for each in differing if each.name == "misses"), None)
+    if misses is not None and misses.difference > 0:
+        if _TWICE[0] <= misses.board / max(1, misses.simulated) <= _TWICE[1]:
+            texts.insert(
+                0,
+                "twice the misses: lines of half the size (--cache-page), or a counter that counts "
+                "each half of a line",
+            )
+        if not has_reads:
+            texts.append("reads of constants, which the trace does not have")
+        texts += [
+            "interrupts and DMA that the recording lacks",
+            "code fetched ahead and not executed",
+        ]
+    if misses is not None and misses.difference < 0:
+        texts += [
+            "a cache that held some of the code when the stretch began",
+            "lines that the hardware loads ahead, or another core loaded",
+        ]
+    if misses is not None:
+        texts.append("the policy, if its maker does not publish it")
+    if any(each.name == "cycles" for each in differing):
+        texts += [
+            "waits for RAM and peripherals, which the prediction does not have",
+            "sleep and halts in a debugger, in which a cycle counter may stop",
+        ]
+    return texts
 
 
 def _check_design(design: Design) -> None:
@@ -212,17 +289,17 @@ def _check_design(design: Design) -> None:
         raise FlashpagerError(message)
 
 
-def _cycles(path: Path, row: Row) -> int:
+def _cycles(path: Path, row: Row, register: CounterRegister) -> int:
     """Return the simulated cycles of the run."""
     clock = re.search(r"@([0-9.]+)([kMG]?)Hz", row.design.processor or "")
     if row.run is None or clock is None:
-        message = f"{path}: {CYCLES.name} needs --processor CORE@CLOCK, for the time of the run"
+        message = f"{path}: {register.name} needs --processor CORE@CLOCK, for the time of the run"
         raise FlashpagerError(message)
     hertz = float(clock[1]) * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[clock[2]]
     cycles = round(row.run.paged_ns * hertz / 1e9)
-    if cycles > CYCLES.largest:
+    if cycles > register.largest:
         message = (
-            f"{path}: the stretch takes {cycles:,} cycles, and {CYCLES.name} began again at 0; "
+            f"{path}: the stretch takes {cycles:,} cycles, and {register.name} began again at 0; "
             "measure a shorter one"
         )
         raise FlashpagerError(message)
