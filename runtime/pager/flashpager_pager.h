@@ -82,6 +82,28 @@
  * that only grows: otherwise fp_pager_start() returns FP_PAGER_OLD. Tags stand in the spare area of a
  * flash page, the first at FP_PAGER_TAG_AT; fp_flash_spare() reads them. `flashpager deploy` writes
  * them, and mac/aes_cmac.h is a MAC.
+ *
+ * Images. With FP_PAGER_HEADER 1 the first FP_PAGER_HEADER_PAGES flash pages hold a header, and the image
+ * follows. The image's length and version are those of the header, so that a new image needs no new
+ * firmware: FP_PAGER_IMAGE_BYTES is the longest, and FP_PAGER_IMAGE_VERSION is not used.
+ * fp_pager_start() reads the header into frames, tries again as for a page, and returns
+ * FP_PAGER_NO_IMAGE, FP_PAGER_DESIGN, FP_PAGER_LARGE, FP_PAGER_FORGED or FP_PAGER_OLD for an image that it
+ * refuses; it does not call fp_flash_failed() for a header. `flashpager deploy --header` writes it. Its
+ * bytes, numbers with the least significant byte first:
+ *
+ *     0  "FPIM"                        20  the id of the image, 8 bytes
+ *     4  FP_PAGER_IMAGE_FORMAT         28  CRC-32 of the bytes of the image
+ *     8  the design, see below         32  tag of bytes 0 to 31, in 16 bytes; the rest is 0
+ *    12  length of the image           48  12 bytes of 0
+ *    16  version of the image          60  CRC-32 of bytes 0 to 59
+ *
+ * The design is the CRC-32 of seven numbers of 4 bytes: FP_PAGER_IMAGE_FORMAT, FP_PAGER_FLASH_PAGE_BYTES,
+ * FP_PAGER_HEADER_PAGES, FP_PAGER_CODEWORD_BYTES, FP_PAGER_TAG_BYTES, FP_PAGER_TAG_AT and the bytes of a
+ * unit, the last two being 0 without tags. Frames, policy and lookup may differ: no byte's place depends
+ * on them. With tags, the key of all MACs is derived from yours and the id: fp_flash_image_key(). So a page
+ * of another image is refused, even one of the same key, version and place. The MAC of the header has
+ * the number 0xffffffff in place of a unit's. Without a header, pages of images with the same key,
+ * version and place can be exchanged: give each image a key of its own.
  */
 #ifndef FLASHPAGER_PAGER_H
 #define FLASHPAGER_PAGER_H
@@ -134,6 +156,12 @@
 #error "fp_pager_design.h must define policy, lookup, register, frames, pages and image"
 #endif
 
+/* The size of a header, and the format of headers and tags that this pager reads. */
+#define FP_PAGER_HEADER_BYTES 64
+#define FP_PAGER_IMAGE_FORMAT 1
+/* The size of an image's id. */
+#define FP_PAGER_ID_BYTES 8
+
 /* Optional macros, with their defaults. */
 #ifndef FP_PAGER_RETRIES
 #define FP_PAGER_RETRIES 2 /* further attempts to read a page that cannot be read */
@@ -152,6 +180,13 @@
 #endif
 #ifndef FP_PAGER_IMAGE_VERSION
 #define FP_PAGER_IMAGE_VERSION 1 /* an expression, evaluated by fp_pager_start() */
+#endif
+#ifndef FP_PAGER_HEADER
+#define FP_PAGER_HEADER 0 /* 1: a header in flash says which image it is: see "Images" */
+#endif
+#ifndef FP_PAGER_HEADER_PAGES
+#define FP_PAGER_HEADER_PAGES /* flash pages of the header, which the image follows */           \
+    ((FP_PAGER_HEADER_BYTES + FP_PAGER_FLASH_PAGE_BYTES - 1) / FP_PAGER_FLASH_PAGE_BYTES)
 #endif
 #ifndef FP_PAGER_SCHEDULE
 #define FP_PAGER_SCHEDULE FP_PAGER_SCHEDULE_PARALLEL
@@ -203,6 +238,13 @@ static inline uint32_t fp_pager_exception(void)
 /* The number of cache pages of the image. */
 #define FP_PAGER_PAGES                                                                           \
     ((FP_PAGER_IMAGE_BYTES + FP_PAGER_PAGE_BYTES - 1ul) / FP_PAGER_PAGE_BYTES)
+/* The number of flash pages of the longest image, with its header. */
+#if FP_PAGER_HEADER
+#define FP_PAGER_FLASH_PAGES                                                                     \
+    ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul + FP_PAGER_HEADER_PAGES)
+#else
+#define FP_PAGER_FLASH_PAGES ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul)
+#endif
 /* The sizes of arrays, and the ranges of types. With FP_PAGER_SIZES_VARY the sizes of the design are no
  * constants, as in a test that tries many of them; their maxima are then defined beside them. */
 #ifndef FP_PAGER_SIZES_VARY
@@ -312,6 +354,20 @@ static inline uint32_t fp_pager_exception(void)
 #error "tags need a register whose column can be changed, as they stand in the spare area"
 #endif
 
+#if FP_PAGER_HEADER
+#ifdef FP_PAGER_SIZES_VARY
+#error "FP_PAGER_HEADER needs sizes that are constants"
+#elif FP_PAGER_LOOKUP == FP_PAGER_MMU
+#error "FP_PAGER_HEADER is not for an MMU, whose pages are those of one program"
+#elif FP_PAGER_CODEWORD_BYTES && FP_PAGER_CODEWORD_BYTES < FP_PAGER_HEADER_BYTES
+#error "FP_PAGER_HEADER needs codewords of FP_PAGER_HEADER_BYTES or more"
+#elif FP_PAGER_FRAMES * FP_PAGER_PAGE_BYTES < FP_PAGER_HEADER_BYTES
+#error "FP_PAGER_HEADER needs frames of FP_PAGER_HEADER_BYTES in all, which hold it at the start"
+#elif FP_PAGER_HEADER_PAGES * FP_PAGER_FLASH_PAGE_BYTES < FP_PAGER_HEADER_BYTES
+#error "FP_PAGER_HEADER_PAGES do not hold a header"
+#endif
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -340,12 +396,30 @@ enum fp_pager_error {
     FP_PAGER_DAMAGED = -7,    /* FP_PAGER_CHECKS: the pager's state contradicts itself */
     FP_PAGER_BUSY = -8,       /* another call runs, or another context has the pager; MMU: with checks */
     FP_PAGER_FULL = -9,       /* FP_PAGER_WINDOWS cursors are open already */
+    /* Of fp_pager_start() with FP_PAGER_HEADER. Nothing of the image can be read then. */
+    FP_PAGER_NO_IMAGE = -10,  /* no header, or a damaged one: write flash.bin of `flashpager deploy` */
+    FP_PAGER_DESIGN = -11,    /* the image is laid out for another design: deploy it for this one, or
+                                 compile the firmware with the fp_pager_design.h beside the image */
+    FP_PAGER_LARGE = -12,     /* longer than FP_PAGER_IMAGE_BYTES: compile the firmware with more */
 };
 
 /* Starts the pager: empties the cache, looks for bad blocks and fetches the pinned pages. Call it before
  * all else. If it starts the pager again, reset open cursors by `*cursor = (struct fp_cursor){0}`.
  * Returns 0 or an error. */
 FP_PAGER_API int fp_pager_start(void);
+
+#if FP_PAGER_HEADER
+/* What the header says of the image. */
+struct fp_pager_image {
+    uint32_t length; /* in bytes; 0 if fp_pager_start() refused the image */
+    uint32_t version;
+    uint32_t crc; /* CRC-32 of the image's bytes */
+    uint8_t id[FP_PAGER_ID_BYTES];
+};
+
+/* Returns the image that fp_pager_start() found. */
+FP_PAGER_API const struct fp_pager_image *fp_pager_image(void);
+#endif
 
 #if FP_PAGER_LOOKUP == FP_PAGER_MMU
 #include "mmu/flashpager_mmu.h"
@@ -457,15 +531,15 @@ FP_PAGER_API const struct fp_pager_stat *fp_pager_stat(void);
 /*
  * The port: functions that you write for your chip
  *
- * Flash pages are numbered from 0, the first one of the image; bad blocks are passed by already. A chip
- * holds a page in its register, or two pages in two buffers. Bytes are fetched at the column, which each
- * byte moves on by one.
+ * Flash pages are numbered from 0, the first one of the image, or of its header; bad blocks are passed by
+ * already. A chip holds a page in its register, or two pages in two buffers. Bytes are fetched at the
+ * column, which each byte moves on by one.
  */
 
 /* The number of a flash page. */
 #ifdef FP_PAGER_SIZES_VARY
 typedef uint_fast32_t fp_flash_page;
-#elif FP_PAGER_IMAGE_BYTES / FP_PAGER_FLASH_PAGE_BYTES < 32767 && FP_PAGER_BAD_BLOCKS == 0
+#elif FP_PAGER_FLASH_PAGES < 32768 && FP_PAGER_BAD_BLOCKS == 0
 typedef uint_fast16_t fp_flash_page;
 #else
 typedef uint_fast32_t fp_flash_page;
@@ -534,6 +608,12 @@ FP_PAGER_API int fp_flash_spare(uint_fast16_t at, uint8_t *to, uint_fast8_t size
 /* Computes the MAC of `head` followed by `data` with your key: AES-CMAC, Ascon-Mac or another one. */
 FP_PAGER_API void fp_flash_mac(const uint8_t head[8], const uint8_t *data, uint_fast16_t size,
                                uint8_t tag[FP_PAGER_TAG_BYTES]);
+
+#if FP_PAGER_HEADER
+/* Gives fp_flash_mac() the key of an image, derived from yours and the image's id: see
+ * fp_aes_cmac_image_key() of mac/aes_cmac.h. fp_pager_start() calls it before the first MAC. */
+FP_PAGER_API void fp_flash_image_key(const uint8_t id[FP_PAGER_ID_BYTES]);
+#endif
 
 /* Returns the rollback counter: the oldest version of an image that may run. */
 FP_PAGER_API uint32_t fp_flash_oldest(void);

@@ -30,6 +30,8 @@
 #include "core/tags.h"
 #include "core/transfer.h"
 
+#include "core/header.h"
+
 #include "core/checks.h"
 
 /* Searches a frame for the page in the first attempt. Later attempts keep it. */
@@ -183,14 +185,14 @@ static inline int start_pager(void)
     start_rest();
     start_policy();
     settle_register();
-    error = find_bad_blocks();
+    error = find_image();
     if (!error)
         error = start_tags();
     if (error)
         return error;
     pager.held = NO_FLASH_PAGE;
     forget_other_buffer();
-    for (fp_page page = 0; is_pinned(page); page++) {
+    for (fp_page page = 0; is_pinned(page) && (!FP_PAGER_HEADER || page < IMAGE_PAGES); page++) {
         while ((error = fetch_page(page)) != 0) {
             error = fp_flash_failed(page, error);
             if (error)

@@ -196,15 +196,15 @@ _MUTANTS = (
         "pager.held = pager.other_held = NO_FLASH_PAGE;",
         "{ }",
     ),
-    _of_core("behind-the-image", "cursors_one", "if (offset >= FP_PAGER_IMAGE_BYTES)", "if (0)"),
+    _of_core("behind-the-image", "cursors_one", "if (offset >= IMAGE_BYTES)", "if (0)"),
     Mutant("tries-by-one", "tries++ != FP_PAGER_RETRIES", "tries++ != FP_PAGER_RETRIES + 1"),
     Mutant("forged-tried-again", "if (!is_refused(error) && ", "if ("),
     Mutant("refused-stays", "memset(fetched, 0, size);", "(void)size;"),
     _of_core(
         "offset-cut",
         "cursors_one",
-        "from > FP_PAGER_IMAGE_BYTES",
-        "(fp_offset)from > FP_PAGER_IMAGE_BYTES",
+        "from > IMAGE_BYTES",
+        "(fp_offset)from > IMAGE_BYTES",
     ),
     _of_core("correction-ignored", "codewords", "!(error < 0) && at < size", "at < size"),
     _of_core(
@@ -322,8 +322,8 @@ _MUTANTS = (
     _of_core(
         "outside-given",
         "cursors_one",
-        "if (page >= FP_PAGER_PAGES)",
-        "if (page > FP_PAGER_PAGES + 1u)",
+        "if (page >= IMAGE_PAGES)",
+        "if (page > IMAGE_PAGES + 1u)",
     ),
     _of_core(
         "window-kept",

@@ -2,7 +2,8 @@
  * Bad erase blocks, which the image passes by
  *
  *   physical_page(page)   the flash page of the chip that holds a flash page of the image
- *   find_bad_blocks()     at the start: 0 or an error
+ *   chip_page(page)       the flash page of the chip, of one counted from the header on
+ *   find_bad_blocks(pages)  at the start, for so many flash pages from the header on: 0 or an error
  */
 #ifndef FLASHPAGER_CORE_BAD_BLOCKS_H
 #define FLASHPAGER_CORE_BAD_BLOCKS_H
@@ -11,7 +12,7 @@
 static fp_flash_page bad[FP_PAGER_BAD_BLOCKS]; /* ascending */
 static uint_fast16_t bad_count;
 
-static inline fp_flash_page physical_page(fp_flash_page page)
+static inline fp_flash_page chip_page(fp_flash_page page)
 {
     const fp_flash_page block = page / FP_PAGER_BLOCK_PAGES;
     fp_flash_page physical_block = block;
@@ -20,11 +21,9 @@ static inline fp_flash_page physical_page(fp_flash_page page)
     return page + (fp_flash_page)((physical_block - block) * FP_PAGER_BLOCK_PAGES);
 }
 
-static inline int find_bad_blocks(void)
+static inline int find_bad_blocks(uint32_t pages)
 {
-    const fp_flash_page blocks = (fp_flash_page)(
-        (FP_PAGER_IMAGE_BYTES - 1ul) / ((uint32_t)FP_PAGER_FLASH_PAGE_BYTES * FP_PAGER_BLOCK_PAGES) +
-        1u);
+    const fp_flash_page blocks = (fp_flash_page)((pages - 1u) / FP_PAGER_BLOCK_PAGES + 1u);
     bad_count = 0;
     for (fp_flash_page block = 0; block < blocks + bad_count; block++) {
         const int is_bad = fp_flash_is_bad(block);
@@ -39,15 +38,25 @@ static inline int find_bad_blocks(void)
     return FP_PAGER_OK;
 }
 #else
-static inline fp_flash_page physical_page(fp_flash_page page)
+static inline fp_flash_page chip_page(fp_flash_page page)
 {
     return page;
 }
 
-static inline int find_bad_blocks(void)
+static inline int find_bad_blocks(uint32_t pages)
 {
+    (void)pages;
     return FP_PAGER_OK;
 }
+#endif
+
+#if FP_PAGER_HEADER
+static inline fp_flash_page physical_page(fp_flash_page page)
+{
+    return chip_page((fp_flash_page)(page + FP_PAGER_HEADER_PAGES));
+}
+#else
+#define physical_page chip_page
 #endif
 
 #endif

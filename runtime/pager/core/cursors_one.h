@@ -77,7 +77,7 @@ static const uint8_t *page_bytes(fp_page page)
 
 FP_PAGER_API const uint8_t *fp_pager_page(fp_page page)
 {
-    if (page >= FP_PAGER_PAGES)
+    if (page >= IMAGE_PAGES)
         return refuse(FP_PAGER_OUTSIDE);
     if (is_refused_call())
         return refuse(FP_PAGER_BUSY);
@@ -96,7 +96,7 @@ FP_PAGER_API int fp_cursor_turn(struct fp_cursor *cursor)
     close_other_cursor(cursor);
     /* If the page cannot be read, or the port leaves by longjmp(), there is no window. */
     cursor->at = cursor->end = NULL;
-    if (offset >= FP_PAGER_IMAGE_BYTES)
+    if (offset >= IMAGE_BYTES)
         return FP_PAGER_OUTSIDE;
     start = page_bytes(PAGE_AT(offset));
     if (!start)
@@ -121,7 +121,7 @@ FP_PAGER_API int fp_pager_read(uint32_t from, void *to, size_t size)
     struct fp_cursor cursor = {NULL, NULL, 0};
     uint8_t *bytes = to;
     int error = FP_PAGER_OK;
-    if (from > FP_PAGER_IMAGE_BYTES || size > (size_t)(FP_PAGER_IMAGE_BYTES - from))
+    if (from > IMAGE_BYTES || size > (size_t)(IMAGE_BYTES - from))
         return FP_PAGER_OUTSIDE;
     cursor.next = (fp_offset)from;
     while (size > 0) {

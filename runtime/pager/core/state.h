@@ -55,7 +55,9 @@ static struct {
 #if POLICY_IS(RANDOM)
     uint32_t random; /* the generator */
 #endif
-#if FP_PAGER_TAG_BYTES
+#if FP_PAGER_HEADER
+    struct fp_pager_image image; /* of length 0 until its header was checked */
+#elif FP_PAGER_TAG_BYTES
     uint32_t version; /* of the image, as the tags must have it */
 #endif
 #if HAS_GUARD

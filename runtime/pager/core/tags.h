@@ -3,12 +3,21 @@
  *
  *   is_refused(error)                         1 if the error is a wrong tag, which is not tried again: each
  *                                             further try is a further chance for a forged page
- *   start_tags()                              at the start: 0, or FP_PAGER_OLD
+ *   start_tags()                              at the start, without a header: 0, or FP_PAGER_OLD
  *   check_tag(flash_page, column, unit, size) the unit at a column of a flash page of the image: 0 or
  *                                             an error
  */
 #ifndef FLASHPAGER_CORE_TAGS_H
 #define FLASHPAGER_CORE_TAGS_H
+
+#if FP_PAGER_TAG_BYTES || FP_PAGER_HEADER
+/* Writes a number with its least significant byte first. */
+static void put_32(uint8_t *to, uint32_t value)
+{
+    for (uint_fast8_t i = 0; i < 4; i++, value >>= 8)
+        to[i] = (uint8_t)value;
+}
+#endif
 
 #if FP_PAGER_TAG_BYTES
 static inline int is_refused(int error)
@@ -16,18 +25,22 @@ static inline int is_refused(int error)
     return error == FP_PAGER_FORGED;
 }
 
+#if FP_PAGER_HEADER
+#define VERSION (pager.image.version)
+
 static inline int start_tags(void)
 {
-    pager.version = FP_PAGER_IMAGE_VERSION;
-    return pager.version < fp_flash_oldest() ? FP_PAGER_OLD : FP_PAGER_OK;
+    return FP_PAGER_OK;
 }
+#else
+#define VERSION (pager.version)
 
-/* Writes a number with its least significant byte first. */
-static void put_32(uint8_t *to, uint32_t value)
+static inline int start_tags(void)
 {
-    for (uint_fast8_t i = 0; i < 4; i++, value >>= 8)
-        to[i] = (uint8_t)value;
+    VERSION = FP_PAGER_IMAGE_VERSION;
+    return VERSION < fp_flash_oldest() ? FP_PAGER_OLD : FP_PAGER_OK;
 }
+#endif
 
 /* Compares in constant time. Out of line, as the rest of a fetch has no use for its buffers. */
 static OUT_OF_LINE int authenticate(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
@@ -36,7 +49,7 @@ static OUT_OF_LINE int authenticate(fp_flash_page flash_page, uint_fast16_t colu
     uint8_t head[8], stored_tag[FP_PAGER_TAG_BYTES], right_tag[FP_PAGER_TAG_BYTES];
     const uint_fast16_t index = column / size;
     uint_fast8_t differences = 0;
-    put_32(head, pager.version);
+    put_32(head, VERSION);
     put_32(head + 4, (uint32_t)flash_page * (FP_PAGER_FLASH_PAGE_BYTES / size) + (uint32_t)index);
     const int error = fp_flash_spare(FP_PAGER_TAG_AT + index * FP_PAGER_TAG_BYTES, stored_tag,
                                      sizeof(stored_tag));

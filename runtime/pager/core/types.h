@@ -77,7 +77,16 @@ typedef uint32_t stored_flash_page;
 #endif
 #define NO_FLASH_PAGE ((stored_flash_page)-1)
 #define PAGES_PER_FLASH_PAGE (FP_PAGER_FLASH_PAGE_BYTES / FP_PAGER_PAGE_BYTES)
-#define LAST_FLASH_PAGE ((fp_flash_page)((FP_PAGER_PAGES - 1u) / PAGES_PER_FLASH_PAGE))
+
+/* The image that is there: of the header's length, or of the design's. */
+#if FP_PAGER_HEADER
+#define IMAGE_BYTES (pager.image.length)
+#define IMAGE_PAGES ((fp_page)((IMAGE_BYTES + FP_PAGER_PAGE_BYTES - 1u) / FP_PAGER_PAGE_BYTES))
+#else
+#define IMAGE_BYTES FP_PAGER_IMAGE_BYTES
+#define IMAGE_PAGES FP_PAGER_PAGES
+#endif
+#define LAST_FLASH_PAGE ((fp_flash_page)((IMAGE_PAGES - 1u) / PAGES_PER_FLASH_PAGE))
 
 /* The cache page at an offset of the image. An AVR shifts by one bit at a time: a few shifts to the
  * left and one byte dropped are faster than many to the right. */

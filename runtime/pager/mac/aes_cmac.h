@@ -11,6 +11,12 @@
  *         fp_aes_cmac(&mac, head, data, size, tag, FP_PAGER_TAG_BYTES);
  *     }
  *
+ *     void fp_flash_image_key(const uint8_t id[FP_PAGER_ID_BYTES]) // with FP_PAGER_HEADER
+ *     {
+ *         fp_aes_cmac_key(&mac, key);
+ *         fp_aes_cmac_image_key(&mac, id);
+ *     }
+ *
  * `flashpager deploy --tag BYTES --mac aes-cmac` makes the same tags. The cipher is tiny-AES-c. Its S-box
  * is a table in memory: if that memory is cached, the time depends on the key. A chip with AES in
  * hardware does not need this file.
@@ -38,5 +44,15 @@ void fp_aes_cmac_key(struct fp_aes_cmac *mac, const uint8_t key[FP_AES_CMAC_KEY_
  * FP_AES_CMAC_BYTES. */
 void fp_aes_cmac(const struct fp_aes_cmac *mac, const uint8_t head[8], const uint8_t *data,
                  size_t size, uint8_t *tag, uint_fast8_t tag_size);
+
+/* Replaces a key by that of an image: its CMAC of the image's id and the nine bytes "image key". For
+ * fp_flash_image_key() of the pager: expand your own key first, each time. */
+static inline void fp_aes_cmac_image_key(struct fp_aes_cmac *mac, const uint8_t id[8])
+{
+    static const uint8_t label[] = {'i', 'm', 'a', 'g', 'e', ' ', 'k', 'e', 'y'};
+    uint8_t key[FP_AES_CMAC_KEY_BYTES];
+    fp_aes_cmac(mac, id, label, sizeof(label), key, sizeof(key));
+    fp_aes_cmac_key(mac, key);
+}
 
 #endif

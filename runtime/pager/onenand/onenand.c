@@ -136,8 +136,7 @@ FP_PAGER_API int fp_onenand_start(void)
         return load_fails(FP_ONENAND_OTHER);
     onenand.pages = (0x1000000u / FP_PAGER_FLASH_PAGE_BYTES) << DEVICE_DENSITY(device);
     onenand.die_pages = device & DEVICE_TWO_DIES ? onenand.pages / 2 : onenand.pages;
-    if (FP_ONENAND_FIRST_PAGE + (FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES >=
-        onenand.pages) {
+    if (FP_ONENAND_FIRST_PAGE + FP_PAGER_FLASH_PAGES > onenand.pages) {
         (void)load_fails(FP_ONENAND_BEYOND);
         return FP_PAGER_OUTSIDE;
     }

@@ -56,8 +56,14 @@
 #if FP_SPI_NOR_ADDRESS_BYTES < 2 || FP_SPI_NOR_ADDRESS_BYTES > 4
 #error "FP_SPI_NOR_ADDRESS_BYTES is from 2 to 4"
 #endif
+#if FP_PAGER_HEADER
+#define FP_SPI_NOR_HEADER_BYTES (FP_PAGER_HEADER_PAGES * FP_PAGER_FLASH_PAGE_BYTES)
+#else
+#define FP_SPI_NOR_HEADER_BYTES 0
+#endif
 #if FP_SPI_NOR_ADDRESS_BYTES < 4 &&                                                              \
-    (FP_SPI_NOR_FIRST_BYTE + FP_PAGER_IMAGE_BYTES - 1) >> 8 * FP_SPI_NOR_ADDRESS_BYTES
+    (FP_SPI_NOR_FIRST_BYTE + FP_SPI_NOR_HEADER_BYTES + FP_PAGER_IMAGE_BYTES - 1) >>              \
+        8 * FP_SPI_NOR_ADDRESS_BYTES
 #error "the image ends behind what FP_SPI_NOR_ADDRESS_BYTES reach"
 #endif
 #if FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER

@@ -28,6 +28,7 @@
 #define LOAD 1
 #define SAY 2
 #define STOP 3
+#define STARTED 4
 
 static void send(uint32_t value, uint8_t bytes)
 {
@@ -82,8 +83,9 @@ static int next_run(uint32_t *offset, uint32_t *length)
 
 #ifdef CHIP_ON_PINS
 #define CHIP_ILLEGAL(message) stop(message)
-#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul)
+#define CHIP_PAGES FP_PAGER_FLASH_PAGES
 #define CHIP_START() nand_start()
+#define CHIP_STARTED() (GPIOR2 = STARTED)
 #else
 /* The size of the spare area behind each flash page in image.bin; 0 without tags. */
 #ifndef CHIP_SPARE_BYTES
@@ -106,7 +108,7 @@ static void fill(uint8_t buffer, uint32_t page)
 }
 
 #define CHIP_ILLEGAL(message) stop(message)
-#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul)
+#define CHIP_PAGES FP_PAGER_FLASH_PAGES
 #define CHIP_BYTE(page, column) (held[chip.buffer][column])
 #define CHIP_LOADED(buffer, page) fill(buffer, page)
 #include "../emulated/chip.h"

@@ -241,6 +241,13 @@ static int jobs_run(void)
     return state;
 }
 
+/* Begins the part of the report anew. */
+static void jobs_forget(void)
+{
+    memset(jobs.cycles, 0, sizeof(jobs.cycles));
+    jobs.hits = jobs.classes_count = 0;
+}
+
 /* Prints a part of the report, and begins the next. */
 static void jobs_print(void)
 {
@@ -261,8 +268,7 @@ static void jobs_print(void)
             printf(" %llu", (unsigned long long)each->cycles[job]);
         putchar('\n');
     }
-    memset(jobs.cycles, 0, sizeof(jobs.cycles));
-    jobs.hits = jobs.classes_count = 0;
+    jobs_forget();
 }
 
 #endif

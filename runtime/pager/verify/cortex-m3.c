@@ -95,7 +95,7 @@ static void fill(uint8_t buffer, uint32_t page)
 }
 
 #define CHIP_ILLEGAL(message) stop(message)
-#define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
+#define CHIP_PAGES FP_PAGER_FLASH_PAGES
 #define CHIP_BYTE(page, column) (held[chip.buffer][column])
 #define CHIP_LOADED(buffer, page) fill(buffer, page)
 #include "../emulated/chip.h"

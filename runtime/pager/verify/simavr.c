@@ -101,6 +101,10 @@ static void act(avr_t *avr, avr_io_addr_t address, uint8_t message, void *contex
             stop("image.bin has no such page");
     } else if (message == 2) {
         printf("%s %u\n", (const char *)gathered + 4, (unsigned)number(0, 4));
+    } else if (message == 4) {
+        /* The header was read, which no trace has. */
+        memset(&nand.counts, 0, sizeof(nand.counts));
+        jobs_forget();
     } else {
         stop((const char *)gathered);
     }

@@ -30,6 +30,15 @@ FP_PAGER_API void fp_flash_mac(const uint8_t head[8], const uint8_t *data, uint_
     fp_aes_cmac(&mac, head, data, size, tag, FP_PAGER_TAG_BYTES);
 }
 
+#if FP_PAGER_HEADER
+FP_PAGER_API void fp_flash_image_key(const uint8_t id[FP_PAGER_ID_BYTES])
+{
+    static const uint8_t key[FP_AES_CMAC_KEY_BYTES] = VERIFY_KEY;
+    fp_aes_cmac_key(&mac, key);
+    fp_aes_cmac_image_key(&mac, id);
+}
+#endif
+
 FP_PAGER_API uint32_t fp_flash_oldest(void)
 {
     return VERIFY_OLDEST;
@@ -52,10 +61,24 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
 #endif
 #ifndef CHIP_START
 #define CHIP_START() chip_reset()
+#define CHIP_STARTED() (chip.counts = (struct chip_counts){0, 0, 0, 0, 0, 0})
 #define CHIP_IS_EMULATED 1
 #else
 #define CHIP_IS_EMULATED 0
 #endif
+
+/* Returns the reason of a start that failed. */
+static __attribute__((noinline)) const char *start_failure(int error)
+{
+    switch (error) {
+    case FP_PAGER_OLD: return "the image is older than the rollback counter allows";
+    case FP_PAGER_NO_IMAGE: return "the flash has no image, or a damaged header";
+    case FP_PAGER_DESIGN: return "the image is laid out for another design";
+    case FP_PAGER_LARGE: return "the image is longer than the firmware allows";
+    case FP_PAGER_FORGED: return "the header has the wrong tag";
+    default: return "the pager does not start";
+    }
+}
 
 static void walk(void)
 {
@@ -63,7 +86,7 @@ static void walk(void)
     uint32_t offset = 0, length = 0;
     int error;
     CHIP_START();
-#if FP_PAGER_TAG_BYTES
+#if FP_PAGER_TAG_BYTES && !FP_PAGER_HEADER
     {
         static const uint8_t key[FP_AES_CMAC_KEY_BYTES] = VERIFY_KEY;
         fp_aes_cmac_key(&mac, key);
@@ -71,8 +94,9 @@ static void walk(void)
 #endif
     error = fp_pager_start();
     if (error)
-        CHIP_ILLEGAL(error == FP_PAGER_OLD ? "the image is older than the rollback counter allows"
-                                           : "the pager does not start");
+        CHIP_ILLEGAL(start_failure(error));
+    if (FP_PAGER_HEADER)
+        CHIP_STARTED();
     while (next_run(&offset, &length)) {
         fp_cursor_jump(&cursor, (fp_offset)offset);
         for (; length > 0; length--) {
