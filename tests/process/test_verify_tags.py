@@ -3,6 +3,7 @@
 import itertools
 import re
 import subprocess
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,11 @@ def _card(tmp_path: Path) -> _Card:
     return card
 
 
+def _image_mac(flash: bytes) -> AesCmac:
+    """Return the MAC with the key of the image whose header stands in front."""
+    return AesCmac(AesCmac(bytes.fromhex(_KEY)).tag(flash[20:28] + b"image key"))
+
+
 def _on_avr(done: Finished) -> Finished:
     """Skip the test if verify reports that simavr is missing."""
     if "libsimavr-dev" in done.err:
@@ -93,11 +99,11 @@ def test_the_mac_is_that_of_rfc_4493() -> None:
 def test_deploy(card: _Card, tmp_path: Path) -> None:
     """Each flash page is followed by its spare area, with the tags of its cache pages."""
     image, flash = card.image.read_bytes(), card.flash.read_bytes()
-    assert len(flash) == 4 * (_FLASH_PAGE + _SPARE)
-    mac = AesCmac(bytes.fromhex(_KEY))
+    assert len(flash) == 5 * (_FLASH_PAGE + _SPARE)
+    mac = _image_mac(flash)
     filled = image.ljust(4 * _FLASH_PAGE, b"\xff")
     for page in range(4):
-        held = flash[page * (_FLASH_PAGE + _SPARE) :][: _FLASH_PAGE + _SPARE]
+        held = flash[(page + 1) * (_FLASH_PAGE + _SPARE) :][: _FLASH_PAGE + _SPARE]
         assert held[:_FLASH_PAGE] == filled[page * _FLASH_PAGE :][:_FLASH_PAGE]
         for index in range(4):
             unit = 4 * page + index
@@ -107,7 +113,7 @@ def test_deploy(card: _Card, tmp_path: Path) -> None:
         assert held[_FLASH_PAGE:][:2] == b"\xff\xff"  # no bad block
         assert set(held[_FLASH_PAGE + 34 :]) == {0xFF}
     header = (card.flash.parent / "fp_pager_design.h").read_text(encoding="utf-8")
-    for line in ("TAG_BYTES 8", "TAG_AT 2", "IMAGE_VERSION 3ul"):
+    for line in ("TAG_BYTES 8", "TAG_AT 2", "HEADER 1"):
         assert f"#define FP_PAGER_{line}\n" in header
     assert _KEY[:8] not in header
     need("arm-none-eabi-gcc")
@@ -152,12 +158,30 @@ def test_the_deployed_image_runs(card: _Card) -> None:
     need(*_TOOLS)
     flash = (*_DESIGN, *card.secret(), "--flash", card.flash)
     assert "all 23 are equal" in flashpager("verify", card.trace, *flash).out
-    # A device with a newer version runs the image if its rollback counter permits that.
+    # The version is that of the header, and the rollback counter permits it.
     assert "all 23" in flashpager("verify", card.trace, *flash, "--oldest", "2").out
     need("avr-gcc")
     done = _on_avr(flashpager("verify", card.trace, *flash, *_AVR, code=None))
     assert "all 22 are equal" in done.out
     assert "a tag" in done.out
+
+
+def _pages_of_another(card: _Card, tmp_path: Path) -> list[bytes]:
+    """Return the flash pages of another image with the same key, version and design."""
+    image = tmp_path / "another.bin"
+    image.write_bytes(bytes(reversed(card.image.read_bytes())))
+    out = tmp_path / "another"
+    flashpager("deploy", card.trace, *_DESIGN, *card.secret(), "--image", image, "-o", out)
+    data = (out / "flash.bin").read_bytes()
+    whole = _FLASH_PAGE + _SPARE
+    return [data[at : at + whole] for at in range(0, len(data), whole)]
+
+
+def _altered_header(flash: bytes) -> bytes:
+    """Return flash whose header has another version, and the right CRC."""
+    header = bytearray(flash[:60])
+    header[16] += 1
+    return bytes(header) + zlib.crc32(header).to_bytes(4, "little") + flash[64:]
 
 
 @pytest.mark.parametrize("on", [(), _AVR], ids=["cortex-m3", "atmega1284p"])
@@ -168,20 +192,34 @@ def test_forged_images_are_refused(card: _Card, tmp_path: Path, on: tuple[str, .
     whole = _FLASH_PAGE + _SPARE
     pages = [right[at : at + whole] for at in range(0, len(right), whole)]
     altered = bytearray(right)
-    altered[700] ^= 1
+    altered[whole + 700] ^= 1
     tag = bytearray(right)
-    tag[_FLASH_PAGE + 2 + 8] ^= 0x80
+    tag[whole + _FLASH_PAGE + 2 + 8] ^= 0x80
     # Two cache pages with their tags, in one flash page.
-    first = bytearray(pages[0])
+    first = bytearray(pages[1])
     first[:512], first[512:1024] = first[512:1024], first[:512]
     at = _FLASH_PAGE + 2
     first[at : at + 8], first[at + 8 : at + 16] = first[at + 8 : at + 16], first[at : at + 8]
     cases = {
         "altered": (bytes(altered), 3, (), "refused page 1, at 0x200"),
         "a tag": (bytes(tag), 3, (), "refused page 1, at 0x200"),
-        "swapped": (b"".join([pages[1], pages[0], *pages[2:]]), 3, (), "refused page"),
-        "swapped within": (bytes(first) + b"".join(pages[1:]), 3, (), "refused page"),
-        "older": (right, 4, (), "another version"),
+        "swapped": (b"".join([pages[0], pages[2], pages[1], *pages[3:]]), 3, (), "refused page"),
+        "swapped within": (
+            b"".join([pages[0], bytes(first), *pages[2:]]),
+            3,
+            (),
+            "refused page",
+        ),
+        "of another image": (
+            b"".join([pages[0], *_pages_of_another(card, tmp_path)[1:]]),
+            3,
+            (),
+            "of another image",
+        ),
+        "header": (_altered_header(right), 3, (), "the tag of its header is wrong"),
+        "damaged header": (right[:13] + b"x" + right[14:], 3, (), "header is damaged"),
+        "erased": (b"\xff" * len(right), 3, (), "or there is none"),
+        "older": (right, 4, (), "older than the rollback counter"),
         "too old": (right, 3, ("--oldest", "4"), "older than the rollback counter"),
     }
     if on:
@@ -218,7 +256,8 @@ def test_another_key_is_refused(card: _Card) -> None:
     need(*_TOOLS)
     card.key.write_text("00" * 16, encoding="ascii")
     flash = (*_DESIGN, *card.secret(), "--flash", card.flash)
-    assert "refused page" in flashpager("verify", card.trace, *flash, code=1).out
+    done = flashpager("verify", card.trace, *flash, code=1)
+    assert "the tag of its header is wrong; it was altered, or is of another key" in done.out
 
 
 def test_time_of_checks(tmp_path: Path) -> None:

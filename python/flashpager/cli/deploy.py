@@ -1,6 +1,6 @@
 """``flashpager deploy``: the files that a firmware needs to run a design."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +14,10 @@ from flashpager.base.installed import pager_sources
 from flashpager.base.quantities import counted, format_size
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out
-from flashpager.cli.verify import Image, ImageVersion, Key, Lookup, Mac
-from flashpager.deploy.authentication import authentication, short_tag_warning
-from flashpager.deploy.image import in_pages, layout, read_image
-from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
+from flashpager.cli.verify import Header, Image, ImageVersion, Key, Lookup, Mac
+from flashpager.deploy.authentication import Authentication, authentication, short_tag_warning
+from flashpager.deploy.image import FIRST_VERSION, ImageIdentity, in_pages, layout, read_image
+from flashpager.deploy.pager_design import LOOKUPS, MOST_IMAGE_BYTES, PagerDesign
 from flashpager.deploy.sizes import CompiledSizes, mac_sizes_of, sizes_of, targets
 from flashpager.record.trace import Trace
 from flashpager.replay import table
@@ -46,6 +46,24 @@ def deploy(
     mac: Mac = None,
     key: Key = None,
     image_version: ImageVersion = None,
+    header: Header = False,
+    image_id: Annotated[
+        str | None,
+        typer.Option(
+            "--image-id",
+            metavar="HEX",
+            help="With a header: the image's id, 16 digits; by default a hash of its bytes and "
+            "version.",
+        ),
+    ] = None,
+    image_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--image-limit",
+            metavar="SIZE",
+            help="With a header: the longest image that the firmware takes; by default this one.",
+        ),
+    ] = None,
     chip_ram: Annotated[
         str | None,
         typer.Option(
@@ -61,8 +79,12 @@ def deploy(
     flash pages. A pager that needs more RAM than the microcontroller has is refused. 'flashpager
     verify' with the same design shows that the pager does the same as the simulation.
 
-    With --tag flash pages are followed by their spare areas, with a tag of each cache page, or of
-    each codeword if that is larger: a MAC by --key of the bytes, their place and --image-version.
+    With --header the image has a header in front, from which the pager reads its length and
+    version: a new image needs no new firmware.
+
+    With --tag there is a header, and flash pages are followed by their spare areas, with a tag of
+    each cache page, or of each codeword if that is larger: a MAC by --key of the bytes, their
+    place, --image-version and the image's id.
     """
     design = (
         flags.one_design("deploy takes one design; 'flashpager explore' takes lists")
@@ -73,11 +95,15 @@ def deploy(
     info = opened.info
     with counting("replays") as progress:
         simulated = _engine.simulate(trace, [design], progress)[0]
-    pager = PagerDesign.of(simulated, info.image_bytes, lookup)
-    secret = authentication(pager.tag_bytes, mac, key, image_version)
+    pager = _with_header(
+        PagerDesign.of(simulated, info.image_bytes, lookup), image_limit, image_id, header=header
+    )
+    secret = authentication(pager.tag_bytes, mac, key, image_version, has_header=pager.has_header)
     if warning := short_tag_warning(pager.tag_bytes):
         note(warning)
     data = read_image(image, info) if image else None
+    version = FIRST_VERSION if image_version is None else image_version
+    identity = ImageIdentity.of(data or b"", version, image_id)
     sizes = _TargetSizes.of(pager)
     _refuse_over(_ram_of_chip(chip_ram, flags.board), pager, sizes)
     resolved, program = simulated.design, Path(info.program).name or opened.name
@@ -87,21 +113,58 @@ def deploy(
     except OSError as error:
         message = f"{output}: {error.strerror or error}"
         raise FlashpagerError(message) from None
-    header = output / "fp_pager_design.h"
-    with appearing_whole(header) as path:
-        path.write_text(pager.header(sentence, image_version), encoding="utf-8")
-    note(f"{header}: compile {pager_sources() / 'pager.c'} with -I{output}")
+    design_file = output / "fp_pager_design.h"
+    with appearing_whole(design_file) as path:
+        path.write_text(pager.header(sentence), encoding="utf-8")
+    note(f"{design_file}: compile {pager_sources() / 'pager.c'} with -I{output}")
     if data is not None:
-        flash = output / "flash.bin"
-        with appearing_whole(flash) as path:
-            path.write_bytes(in_pages(data, pager, secret))
-        pages = counted(pager.flash_pages, "flash page")
-        spare = f", and {pager.spare_bytes} bytes spare each" if secret else ""
-        note(f"{flash}: {pages} of {format_size(pager.flash_page_bytes)}{spare}")
+        _write_flash(output / "flash.bin", data, pager, secret, identity)
     explored = f"design: {row}: {simulated.design.part}, {pager}"
     _say(pager, sizes, flags.origins(design) if row is None else explored)
     if data is None:
         _say_image(info)
+
+
+def _with_header(
+    pager: PagerDesign, image_limit: str | None, image_id: str | None, *, header: bool
+) -> PagerDesign:
+    """Return the design with a header, if one is wanted.
+
+    Raises:
+        FlashpagerError: if an option wants a header and there is none, or the limit is below the
+            image.
+
+    """
+    has_header = header or pager.has_header
+    for flag, value in (("--image-limit", image_limit), ("--image-id", image_id)):
+        if value is not None and not has_header:
+            message = f"{flag}: is for an image with a header; give --header, too"
+            raise FlashpagerError(message)
+    limit = None if image_limit is None else _engine.parse_size(image_limit)
+    if limit is not None and not pager.image_bytes <= limit <= MOST_IMAGE_BYTES:
+        message = (
+            f"--image-limit {image_limit}: the image has {pager.image_bytes:,} bytes, and the "
+            f"pager takes up to {MOST_IMAGE_BYTES:,}"
+        )
+        raise FlashpagerError(message)
+    return replace(pager.with_header() if has_header else pager, image_limit=limit)
+
+
+def _write_flash(
+    path: Path,
+    data: bytes,
+    pager: PagerDesign,
+    secret: Authentication | None,
+    identity: ImageIdentity,
+) -> None:
+    """Write the content of flash."""
+    with appearing_whole(path) as appearing:
+        appearing.write_bytes(in_pages(data, pager, secret, identity))
+    pages = counted(pager.flash_pages, "flash page")
+    spare = f", and {pager.spare_bytes} bytes spare each" if secret else ""
+    note(f"{path}: {pages} of {format_size(pager.flash_page_bytes)}{spare}")
+    if pager.has_header:
+        note(f"{path}: image {identity.id.hex()}, version {identity.version}")
 
 
 def _explored(row: str, flags: options.DesignFlags) -> Design:

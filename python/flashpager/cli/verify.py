@@ -75,7 +75,16 @@ ImageVersion = Annotated[
     typer.Option(
         "--image-version",
         metavar="N",
-        help="With --tag: the image's version, which is part of the tags.",
+        help="With --tag or --header: the image's version, which is part of the tags.",
+    ),
+]
+
+
+Header = Annotated[
+    bool,
+    typer.Option(
+        "--header",
+        help="A header in flash has the image's length, version and id; always so with --tag.",
     ),
 ]
 
@@ -89,6 +98,7 @@ class VerifyFlags:
     mac: Mac = None
     key: Key = None
     image_version: ImageVersion = None
+    header: Header = False
     flash: Annotated[
         Path | None,
         typer.Option(
@@ -363,7 +373,11 @@ def _setup(
     with counting("replays") as progress:
         row = _engine.simulate(trace, [design], progress)[0]
     pager = PagerDesign.of(row, opened.info.image_bytes, flags.lookup)
-    secret = authentication(pager.tag_bytes, flags.mac, flags.key, flags.image_version)
+    if flags.header:
+        pager = pager.with_header()
+    secret = authentication(
+        pager.tag_bytes, flags.mac, flags.key, flags.image_version, has_header=pager.has_header
+    )
     if warning := short_tag_warning(pager.tag_bytes):
         note(warning)
     authenticated = _authenticated(secret, flags.oldest)

@@ -13,6 +13,8 @@ from flashpager.deploy.aes_cmac import KEY_BYTES, AesCmac
 MACS = ("aes-cmac",)
 #: Bytes of a tag that nobody forges by trying: one of 2^64 attempts succeeds.
 STRONG_TAG_BYTES = 8
+#: The number in the MAC of a header, which no unit has.
+_HEADER_NUMBER = 0xFFFF_FFFF
 #: Number of possible versions.
 _VERSIONS = 1 << 32
 
@@ -25,18 +27,35 @@ class Authentication:
     #: Version of the image; each tag's MAC covers it.
     image_version: int
 
-    def tags(self, units: Iterable[bytes], size: int) -> Iterator[bytes]:
+    def tags(self, image_id: bytes, units: Iterable[bytes], size: int) -> Iterator[bytes]:
         """Return the tags of an image's units in turn, as flashpager_pager.h defines them."""
-        mac = AesCmac(self.key)
-        version = self.image_version.to_bytes(4, "little")
+        mac = self._image_mac(image_id)
         for number, data in enumerate(units):
-            yield mac.tag(version + number.to_bytes(4, "little") + data, size)
+            yield mac.tag(self._head(number) + data, size)
+
+    def header_tag(self, image_id: bytes, data: bytes, size: int) -> bytes:
+        """Return the tag of the authenticated bytes of an image's header."""
+        return self._image_mac(image_id).tag(self._head(_HEADER_NUMBER) + data, size)
+
+    def _image_mac(self, image_id: bytes) -> AesCmac:
+        """Return the MAC with the key of an image, which is derived from its id."""
+        return AesCmac(AesCmac(self.key).tag(image_id + b"image key"))
+
+    def _head(self, number: int) -> bytes:
+        return self.image_version.to_bytes(4, "little") + number.to_bytes(4, "little")
 
 
 def authentication(
-    tag_bytes: int | None, mac: str | None, key: Path | None, image_version: int | None
+    tag_bytes: int | None,
+    mac: str | None,
+    key: Path | None,
+    image_version: int | None,
+    *,
+    has_header: bool = False,
 ) -> Authentication | None:
     """Return the authentication of a design with tags; None for a design without tags.
+
+    A header without tags has a version, too.
 
     Raises:
         FlashpagerError: if an option is missing, the key is invalid, or the design needs none of
@@ -45,6 +64,9 @@ def authentication(
     """
     given = {"--mac": mac, "--key": key, "--image-version": image_version}
     if tag_bytes is None:
+        if has_header:
+            del given["--image-version"]
+            check_version("--image-version", image_version or 0)
         for flag, value in given.items():
             if value is not None:
                 message = f"{flag}: the design has no tags; give their bytes with --tag"

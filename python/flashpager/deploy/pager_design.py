@@ -1,7 +1,7 @@
 """The compile-time design of the pager in C: ``fp_pager_design.h``."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Row
@@ -23,9 +23,11 @@ _MOST_FRAMES = 32_000
 #: Largest flash page.
 _MOST_FLASH_PAGE_BYTES = 32_768
 #: Largest image; ``flashpager_pager.h`` has the same limit.
-_MOST_IMAGE_BYTES = 0x7FFF_0000
+MOST_IMAGE_BYTES = 0x7FFF_0000
 #: Offset of tags in the spare area, after the mark of a bad block; the engine has the same value.
 TAG_AT = 2
+#: Size of a header; ``flashpager_pager.h`` describes it.
+HEADER_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class PagerDesign:
     tag_bytes: int | None = None
     #: Size of the spare area of a flash page, if there are tags.
     spare_bytes: int = 0
+    #: True if a header in flash describes the image; always with tags.
+    has_header: bool = False
+    #: The longest image that the firmware takes; None for the image's length.
+    image_limit: int | None = None
 
     @classmethod
     def of(cls, row: Row, image_bytes: int, lookup: str) -> "PagerDesign":
@@ -85,13 +91,13 @@ class PagerDesign:
                 f"has at most {_MOST_FRAMES} frames, and pages of {_MOST_FLASH_PAGE_BYTES} bytes"
             )
             raise FlashpagerError(message)
-        if image_bytes > _MOST_IMAGE_BYTES:
+        if image_bytes > MOST_IMAGE_BYTES:
             message = (
-                f"an image of {image_bytes:,} bytes: the pager takes up to {_MOST_IMAGE_BYTES:,}"
+                f"an image of {image_bytes:,} bytes: the pager takes up to {MOST_IMAGE_BYTES:,}"
             )
             raise FlashpagerError(message)
         name, parameter = matched[1], matched[2]
-        return cls(
+        created = cls(
             policy=name,
             parameter=int(parameter) if parameter and _POLICIES[name] else None,
             lookup=lookup,
@@ -104,6 +110,26 @@ class PagerDesign:
             tag_bytes=design.tag_bytes,
             spare_bytes=_spare_bytes(row) if design.tag_bytes else 0,
         )
+        return created.with_header() if design.tag_bytes else created
+
+    def with_header(self) -> "PagerDesign":
+        """Return the design with a header in front of the image.
+
+        Raises:
+            FlashpagerError: if the frames or a codeword cannot hold a header.
+
+        """
+        for size, what in (
+            (self.frame_bytes, "the frames are"),
+            (self.codeword_bytes or HEADER_BYTES, "codewords are of"),
+        ):
+            if size < HEADER_BYTES:
+                message = (
+                    f"{what} {counted(size, 'byte')}: the header of an image, which designs with "
+                    f"tags have, takes {HEADER_BYTES}; take more"
+                )
+                raise FlashpagerError(message)
+        return replace(self, has_header=True)
 
     @property
     def frame_bytes(self) -> int:
@@ -121,16 +147,21 @@ class PagerDesign:
         )
 
     @property
+    def header_pages(self) -> int:
+        """Flash pages of the header; 0 without."""
+        return -(-HEADER_BYTES // self.flash_page_bytes) if self.has_header else 0
+
+    @property
     def flash_pages(self) -> int:
-        """Flash pages of the image."""
-        return -(-self.image_bytes // self.flash_page_bytes)
+        """Flash pages of the image, with those of its header."""
+        return self.header_pages - (-self.image_bytes // self.flash_page_bytes)
 
     @property
     def unit_bytes(self) -> int:
         """Bytes that are fetched together under one tag."""
         return max(self.page_bytes, self.codeword_bytes or 0)
 
-    def header(self, comment: str, image_version: int | None = None) -> str:
+    def header(self, comment: str) -> str:
         """Return the text of ``fp_pager_design.h``, which begins with ``comment``."""
         macros: dict[str, object] = {
             "POLICY": _macro(self.policy),
@@ -139,15 +170,15 @@ class PagerDesign:
             "FRAMES": self.frames,
             "PAGE_BYTES": self.page_bytes,
             "FLASH_PAGE_BYTES": self.flash_page_bytes,
-            "IMAGE_BYTES": self.image_bytes,
+            "IMAGE_BYTES": self.image_limit or self.image_bytes,
         }
         if self.codeword_bytes:
             macros["CODEWORD_BYTES"] = self.codeword_bytes
         if self.tag_bytes:
             macros["TAG_BYTES"] = self.tag_bytes
             macros["TAG_AT"] = TAG_AT
-            if image_version is not None:
-                macros["IMAGE_VERSION"] = f"{image_version}ul"
+        if self.has_header:
+            macros["HEADER"] = 1
         lines = [f"/* {comment.replace('*/', '* /')} */"]
         lines += [f"#define FP_PAGER_{name} {value}" for name, value in macros.items()]
         if self.parameter is not None:

@@ -141,7 +141,7 @@ class EmulatedDevice:
         with tempfile.TemporaryDirectory(prefix="flashpager-") as directory:
             folder = Path(directory)
             secret = deployed.secret if deployed else None
-            header = design.header("verify", secret.image_version if secret else None)
+            header = design.header("verify")
             header += deployed.header(design) if deployed else ""
             (folder / "fp_pager_design.h").write_text(header, encoding="ascii")
             held = in_pages(image, design, secret) if flash is None else flash
@@ -269,15 +269,31 @@ def _compile_for_avr(folder: Path, name: str, arguments: Sequence[str]) -> None:
     _refuse(complaint, command[0], "ATmega1284P", 16)
 
 
-#: Last lines of firmware that refuses an image.
+#: The last line of firmware that refuses a page.
 _FORGED = "error a page has the wrong tag"
-_OLD = "error the image is older than the rollback counter allows"
+#: The last line of firmware that refuses an image, with the reason that is shown.
+_REFUSALS = {
+    "error the image is older than the rollback counter allows": (
+        "it is older than the rollback counter allows"
+    ),
+    "error the flash has no image, or a damaged header": "its header is damaged, or there is none",
+    "error the image is laid out for another design": (
+        "it is laid out for another design: deploy it for this one"
+    ),
+    "error the image is longer than the firmware allows": (
+        "it is longer than the firmware allows: take a larger --image-limit"
+    ),
+    "error the header has the wrong tag": (
+        "the tag of its header is wrong; it was altered, or is of another key"
+    ),
+}
 
 
 def _refusal(lines: Sequence[str], design: PagerDesign) -> str | None:
     """Return the reason for which the device refused the content of its flash, if it did."""
-    if _OLD in lines:
-        return "the device refused the image: it is older than the rollback counter allows"
+    for line, reason in _REFUSALS.items():
+        if line in lines:
+            return f"the device refused the image: {reason}"
     if _FORGED not in lines:
         return None
     numbers = _numbers(lines)
@@ -285,7 +301,7 @@ def _refusal(lines: Sequence[str], design: PagerDesign) -> str | None:
     return (
         f"the device refused page {page}, at {page * design.page_bytes:#x} of the image, after "
         f"{said(taken, 'byte')} of the trace: its tag is wrong; it was altered or moved, or is "
-        "of another version or key"
+        "of another image, version or key"
     )
 
 
