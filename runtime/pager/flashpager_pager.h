@@ -419,6 +419,11 @@ struct fp_pager_image {
 
 /* Returns the image that fp_pager_start() found. */
 FP_PAGER_API const struct fp_pager_image *fp_pager_image(void);
+
+/* Reads all bytes of the image through the frames, and compares their CRC-32 with that of the header: an
+ * image that was written in part is noticed. Close all cursors before. Returns FP_PAGER_OK,
+ * FP_PAGER_NO_IMAGE, or the error of a page that cannot be read. */
+FP_PAGER_API int fp_pager_check(void);
 #endif
 
 #if FP_PAGER_LOOKUP == FP_PAGER_MMU

@@ -170,6 +170,8 @@ static OUT_OF_LINE int fetch_page(fp_page page)
 #include "core/collapse.h"
 #include "core/interface.h"
 
+#include "core/image_check.h"
+
 static inline int start_pager(void)
 {
     int error;

@@ -229,6 +229,7 @@ static void expect_image(const struct image *image)
     EXPECT_EQ(fp_pager_image()->length, image->length);
     EXPECT_EQ(fp_pager_image()->version, image->version);
     EXPECT_EQ(get_32(fp_pager_image()->id), image->id);
+    EXPECT_EQ(fp_pager_check(), 0);
 }
 
 /* The start returns an error, nothing can be read, and no byte of the header stays in RAM. */
@@ -236,9 +237,17 @@ static void expect_refusal(int error)
 {
     struct fp_cursor cursor = {0};
     uint8_t byte;
+    const unsigned loads = FP_PAGER_FLASH_PAGE_BYTES < FP_PAGER_HEADER_BYTES
+                               ? FP_PAGER_HEADER_BYTES / FP_PAGER_FLASH_PAGE_BYTES
+                               : 1;
     EXPECT_EQ(start(), error);
     EXPECT_EQ(failures, 0);
+    /* What another read may mend is read again; a wrong tag is not. */
+    if (error != FP_PAGER_IO)
+        EXPECT_EQ(chip.counts.loads,
+                  loads * (error == FP_PAGER_NO_IMAGE ? FP_PAGER_RETRIES + 1 : 1));
     EXPECT_EQ(fp_pager_image()->length, 0);
+    EXPECT_EQ(fp_pager_check(), FP_PAGER_NO_IMAGE);
     EXPECT_EQ(fp_pager_read(0, &byte, 1), FP_PAGER_OUTSIDE);
     EXPECT_EQ(fp_cursor_byte(&cursor), FP_PAGER_OUTSIDE);
     EXPECT(fp_pager_page(0) == NULL);
@@ -291,11 +300,13 @@ static void altered_headers(void)
         header[bit / 8] ^= (uint8_t)(1u << bit % 8);
         write_header(header);
         expect_refusal(FP_PAGER_NO_IMAGE);
-        if (bit < 32 || bit >= 8 * 60)
+        if (bit >= 8 * 60)
             continue;
         set_header_crc(header);
         write_header(header);
-        if (bit < 8 * 12)
+        if (bit < 8 * 4)
+            expect_refusal(FP_PAGER_NO_IMAGE);
+        else if (bit < 8 * 12)
             expect_refusal(FP_PAGER_DESIGN);
         else if (bit < 8 * (32 + FP_PAGER_TAG_BYTES) && FP_PAGER_TAG_BYTES)
             expect_refusal(FP_PAGER_FORGED);
@@ -353,6 +364,44 @@ static void failing_reads(void)
     failing = 0;
 }
 
+/* Returns the flash page of the image that an update writes at a step: the block with the header is the
+ * last, so that a cut leaves no header, or one whose image is checked. */
+static uint32_t page_of_step(uint32_t step, uint32_t pages)
+{
+    const uint32_t first = FP_PAGER_BLOCK_PAGES < pages ? FP_PAGER_BLOCK_PAGES : 0;
+    return step < pages - first ? first + step : step - (pages - first);
+}
+
+/* An update is cut at each page, and in the middle of each page. What was there before is erased: the block
+ * with the header first. Then the start or the check refuses the image, or all of it is there. */
+static void cut_updates(void)
+{
+    static uint8_t written[sizeof(medium) / sizeof(medium[0])][sizeof(medium[0])];
+    const struct image before = {FP_PAGER_IMAGE_BYTES / 3, 7, 11}, after = {FP_PAGER_IMAGE_BYTES / 2, 8, 12};
+    const uint32_t pages = (after.length - 1) / FP_PAGER_FLASH_PAGE_BYTES + 1 + FP_PAGER_HEADER_PAGES;
+    write_image(&after);
+    memcpy(written, medium, sizeof(written));
+    write_image(&before);
+    memset(medium, 0xff, sizeof(medium[0]) * FP_PAGER_BLOCK_PAGES);
+    expect_refusal(FP_PAGER_NO_IMAGE);
+    for (uint32_t cut = 0; cut <= 2 * pages; cut++) {
+        int error;
+        test_at("cut %u", cut);
+        memset(medium, 0xff, sizeof(medium));
+        for (uint32_t step = 0; step < pages && 2 * step < cut; step++) {
+            const uint32_t page = page_of_step(step, pages);
+            const size_t size = 2 * step + 1 < cut ? sizeof(medium[0]) : sizeof(medium[0]) / 3;
+            memcpy(medium[page], written[page], size);
+        }
+        error = start();
+        if (!error)
+            error = fp_pager_check();
+        EXPECT_EQ(!error, memcmp(medium, written, sizeof(medium)) == 0);
+        if (!error)
+            expect_image(&after);
+    }
+}
+
 #if FP_PAGER_TAG_BYTES
 /* A page of another image is refused, though key, version and place are the same; and no byte stays. */
 static void other_images(void)
@@ -389,6 +438,7 @@ static const struct test tests[] = {
     {PAGER_TESTS "_altered", altered_headers},
     {PAGER_TESTS "_refused", refused_images},
     {PAGER_TESTS "_failing_reads", failing_reads},
+    {PAGER_TESTS "_cut_updates", cut_updates},
 #if FP_PAGER_TAG_BYTES
     {PAGER_TESTS "_other_images", other_images},
 #endif

@@ -219,7 +219,7 @@ _MUTANTS = (
         "put_32(head + 4, (uint32_t)flash_page *",
         "put_32(head + 4, 0 * (uint32_t)flash_page *",
     ),
-    _of_core("version-not-bound", "tags", "put_32(head, pager.version);", "put_32(head, 0);"),
+    _of_core("version-not-bound", "tags", "put_32(head, VERSION);", "put_32(head, 0);"),
     Mutant(
         "number-of-the-place",
         "error = check_tag(range->flash_page,",
@@ -246,8 +246,61 @@ _MUTANTS = (
     _of_core(
         "older-image",
         "tags",
-        "pager.version < fp_flash_oldest()",
-        "pager.version + 1 < fp_flash_oldest()",
+        "VERSION < fp_flash_oldest()",
+        "VERSION + 1 < fp_flash_oldest()",
+    ),
+    _of_core(
+        "header-crc-ignored", "header", "get_32(header + AT_CRC) != crc_32(0, header, AT_CRC)", "0"
+    ),
+    _of_core("header-magic-ignored", "header", "get_32(header) != HEADER_MAGIC || "),
+    _of_core(
+        "header-design-ignored", "header", "get_32(header + AT_DESIGN) != design_number()", "0"
+    ),
+    _of_core(
+        "header-format-ignored",
+        "header",
+        "get_32(header + AT_FORMAT) != FP_PAGER_IMAGE_FORMAT",
+        "0",
+    ),
+    _of_core(
+        "header-tag-ignored",
+        "header",
+        "return differences ? FP_PAGER_FORGED : FP_PAGER_OK;",
+        "return FP_PAGER_OK + 0 * differences;",
+    ),
+    _of_core("header-number", "header", "put_32(head + 4, HEADER_NUMBER);", "put_32(head + 4, 0);"),
+    _of_core("image-key-forgotten", "header", "    fp_flash_image_key(header + AT_ID);\n"),
+    _of_core(
+        "longer-by-one",
+        "header",
+        "if (length > FP_PAGER_IMAGE_BYTES)",
+        "if (length > FP_PAGER_IMAGE_BYTES + 1ul)",
+    ),
+    _of_core("empty-image", "header", "    if (!length)\n        return FP_PAGER_NO_IMAGE;\n"),
+    _of_core(
+        "older-header", "header", "return version < fp_flash_oldest();", "return 0 * version;"
+    ),
+    _of_core("header-tried-once", "header", "tries++ != FP_PAGER_RETRIES", "0"),
+    _of_core(
+        "forged-header-tried-again",
+        "header",
+        "(error == FP_PAGER_IO || error == FP_PAGER_CORRUPT || error == FP_PAGER_NO_IMAGE)",
+        "error",
+    ),
+    _of_core("check-ignored", "image_check", "crc == pager.image.crc", "1"),
+    _of_core("header-is-page-0", "bad_blocks", "page + FP_PAGER_HEADER_PAGES", "page"),
+    _of_core("header-stays", "header", "    memset(header, 0,", "    (void)(header, 0,"),
+    _of_core(
+        "length-of-the-design",
+        "header",
+        "pager.image.length = length;",
+        "pager.image.length = FP_PAGER_IMAGE_BYTES;",
+    ),
+    _of_core(
+        "bad-blocks-of-the-header",
+        "header",
+        "+ 1u +\n                                FP_PAGER_HEADER_PAGES);",
+        "* 0 + 1u);",
     ),
     _of_core("bad-block-used", "bad_blocks", "bad[i] <= physical_block", "bad[i] < physical_block"),
     _of_core(
