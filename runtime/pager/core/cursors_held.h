@@ -89,7 +89,7 @@ FP_PAGER_API void fp_cursor_close(struct fp_cursor *cursor)
 FP_PAGER_API int fp_pager_read(uint32_t from, void *to, size_t size)
 {
     uint8_t *bytes = to;
-    if (from > IMAGE_BYTES || size > (size_t)(IMAGE_BYTES - from))
+    if (from > IMAGE_BYTES || size > (fp_offset)(IMAGE_BYTES - from))
         return FP_PAGER_OUTSIDE;
     while (size > 0) {
         const fp_offset within = (fp_offset)from & (FP_PAGER_PAGE_BYTES - 1u);

@@ -121,7 +121,7 @@ FP_PAGER_API int fp_pager_read(uint32_t from, void *to, size_t size)
     struct fp_cursor cursor = {NULL, NULL, 0};
     uint8_t *bytes = to;
     int error = FP_PAGER_OK;
-    if (from > IMAGE_BYTES || size > (size_t)(IMAGE_BYTES - from))
+    if (from > IMAGE_BYTES || size > (fp_offset)(IMAGE_BYTES - from))
         return FP_PAGER_OUTSIDE;
     cursor.next = (fp_offset)from;
     while (size > 0) {
