@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from flashpager.deploy.pager_design import PagerDesign
+from flashpager.deploy.sizes import sizes_of
 from flashpager.record.trace import Trace
 from tests.conftest import fails, flashpager, import_csv, need
 
@@ -88,6 +90,16 @@ def test_verify(program: _Program, tmp_path: Path) -> None:
         done = flashpager(*given, "--flash", flash, code=1)
         assert text in done.out
         assert done.out.count("\n") == 1
+
+
+def test_the_size_of_a_header() -> None:
+    """It is as docs/pager.md says."""
+    need("arm-none-eabi-gcc")
+    plain = PagerDesign("clock", None, "table", "random-column", 30, 64, 2048, None, 6711)
+    [without] = [each for each in sizes_of(plain) if each.target == "Cortex-M3"]
+    [given] = [each for each in sizes_of(plain.with_header()) if each.target == "Cortex-M3"]
+    assert 0 < given.code - without.code < 600
+    assert given.ram - without.ram == 24
 
 
 def test_refusals(program: _Program, tmp_path: Path) -> None:
