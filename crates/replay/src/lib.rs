@@ -18,6 +18,7 @@ pub mod register;
 mod requests;
 mod single;
 mod sweep;
+pub mod units;
 
 pub use cell::Cell;
 pub use counts::{COUNTS, Count, CountingDevice, Counts, Executed, FaultClass, Tags};
