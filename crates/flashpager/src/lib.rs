@@ -27,6 +27,7 @@
 //! * [`simulation`]: the replay of a trace file through designs
 //! * [`warm_up`]: first runs of a trace that are not counted
 //! * [`homes`]: the store in which every cache page has a flash page of its own, for a program
+//! * [`functions`]: whole functions paged instead of pages
 //! * [`sample`]: a sample of a long trace, with errors of its figures
 //! * [`attribution`]: faults by the code that causes them
 //! * [`layout`]: orders of a program's functions, and functions to pin in RAM
@@ -44,6 +45,7 @@ pub mod board;
 pub mod calls;
 pub mod cost;
 pub mod design;
+pub mod functions;
 pub mod homes;
 pub mod layout;
 pub mod linked;

@@ -5,6 +5,7 @@
 mod checks;
 mod displacement;
 mod evaluation;
+mod functions;
 mod homes;
 mod passes;
 mod resolved;
@@ -33,6 +34,7 @@ use software::{assumed_check, assumed_software, software};
 
 pub use checks::check_register;
 pub use evaluation::{Evaluation, HandlerTimes, ScheduledFault};
+pub use functions::{EngineInstructions, FunctionEvaluation, FunctionPrices};
 pub(crate) use homes::HomesAccesses;
 pub use homes::HomesSummary;
 pub use passes::{CellSink, WatchedWork, cells, evaluate_all, memory_bytes, simulate};

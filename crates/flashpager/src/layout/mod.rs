@@ -38,6 +38,7 @@ pub use answer::{
 };
 pub use budget::SearchLimit;
 pub use heat::{Heat, PageHeat};
+pub(crate) use names::NamedUnits;
 pub use request::LayoutRequest;
 pub(crate) use traces::check_same_image;
 pub use units::{Coverage, ExecutedBytes, executed_share, units};

@@ -10,11 +10,11 @@ use flashpager_trace::{Symbol, TraceInfo};
 const SHOWN: usize = 3;
 
 /// Units that were named.
-pub(super) struct NamedUnits {
+pub(crate) struct NamedUnits {
     /// Their numbers, each once, as they were named.
-    pub(super) numbers: Vec<u32>,
+    pub(crate) numbers: Vec<u32>,
     /// The names of functions that are no units, with the unit that each lies in.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl NamedUnits {
@@ -23,7 +23,7 @@ impl NamedUnits {
     ///
     /// # Errors
     /// Names of nothing, of functions in several units, and of units that stay.
-    pub(super) fn of(units: &Units, info: &TraceInfo, names: &[String]) -> Result<Self> {
+    pub(crate) fn of(units: &Units, info: &TraceInfo, names: &[String]) -> Result<Self> {
         let mut named = Self { numbers: Vec::new(), notes: Vec::new() };
         for name in names {
             let own = units.all().iter().position(|unit| unit.name == *name);

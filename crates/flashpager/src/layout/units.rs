@@ -8,7 +8,9 @@ use flashpager_binary::elf::is_unnamed;
 use flashpager_binary::literals::literal_offsets;
 use flashpager_layout::{Unit, Units};
 use flashpager_record::placement::METHOD_COMPONENT;
-use flashpager_trace::{Image, Run, Section, Symbol, Trace, TraceInfo, for_runs};
+use flashpager_trace::{
+    Image, Mark, Run, Section, Symbol, Trace, TraceInfo, for_marked_runs, for_runs,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
@@ -40,6 +42,23 @@ impl ExecutedBytes {
     pub fn add(&mut self, trace: &dyn Trace, should_continue: &dyn Fn() -> bool) -> Result<()> {
         for_runs(trace, should_continue, |runs| {
             self.runs.extend(runs);
+            Ok(())
+        })
+    }
+
+    /// Adds the bytes that `trace` executes, without those that it reads as data.
+    ///
+    /// # Errors
+    /// A trace that cannot be read.
+    pub fn add_code(
+        &mut self,
+        trace: &dyn Trace,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        for_marked_runs(trace, should_continue, |run, mark| {
+            if mark != Mark::Read {
+                self.runs.insert(run);
+            }
             Ok(())
         })
     }

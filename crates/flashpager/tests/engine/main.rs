@@ -7,6 +7,7 @@ mod cost;
 mod defaults;
 mod driver;
 mod estimate;
+mod functions;
 mod golden;
 mod layout;
 mod model_policies;
