@@ -1177,6 +1177,252 @@ def schedules() -> list[str]:
     """The schedules by name, in the order of the paper."""
 
 @final
+class FunctionPrices:
+    """Prices of paged functions, in nanoseconds."""
+
+    @property
+    def call_ns(self) -> float:
+        """A call to a paged function."""
+    @property
+    def load_command_ns(self) -> float:
+        """The host's command for it."""
+    @property
+    def load_ns(self) -> float:
+        """The software's part of a load."""
+    @property
+    def return_ns(self) -> float:
+        """A return from a paged function, or to one."""
+    @property
+    def t_byte_ns(self) -> float:
+        """A byte over the bus."""
+    @property
+    def t_column_change_ns(self) -> float | None:
+        """A column change; None if the part gives no time for it."""
+    @property
+    def t_load_ns(self) -> float:
+        """A load of a flash page."""
+    @property
+    def t_write_ns(self) -> float:
+        """A byte written into RAM, or moved in it."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class FunctionRam:
+    """The RAM of a design that pages functions."""
+
+    @property
+    def heap_bytes(self) -> int:
+        """Bytes left for paged functions."""
+    @property
+    def outside_bytes(self) -> int:
+        """Bytes of executed code in no function, which is resident."""
+    @property
+    def ram_bytes(self) -> int:
+        """All of it."""
+    @property
+    def resident_bytes(self) -> int:
+        """Bytes of resident functions."""
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of tables for the paged functions."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class FunctionRow:
+    """Result of replaying a trace through a design that pages functions."""
+
+    @property
+    def added_instructions(self) -> float | None:
+        """Instructions added, as a share of the program's own; None without a processor."""
+    @property
+    def assumed(self) -> list[Assumption]:
+        """Parameters that the design left open."""
+    @property
+    def bus(self) -> str:
+        """The bus."""
+    @property
+    def counts(self) -> UnitCounts:
+        """The counts."""
+    @property
+    def data_bytes(self) -> int:
+        """Bytes read as data, which are not paged."""
+    @property
+    def energy(self) -> FlashEnergy | None:
+        """Energy of the flash; None if the part's file has no currents."""
+    @property
+    def flash_bytes(self) -> int:
+        """Bytes of the paged functions in flash."""
+    @property
+    def flash_page_bytes(self) -> int:
+        """Bytes of a flash page."""
+    @property
+    def functions(self) -> list[FunctionUse]:
+        """The paged functions that were executed, those with most misses first."""
+    @property
+    def latency(self) -> Latency:
+        """Latency of loads."""
+    @property
+    def looks_ahead(self) -> bool:
+        """True if no device can run the policy, because it looks ahead."""
+    @property
+    def nor(self) -> NorComparison | None:
+        """The comparison with NOR; None without one."""
+    @property
+    def nor_part(self) -> str | None:
+        """The NOR part to compare with; None without one."""
+    @property
+    def nor_ratio_free_software(self) -> float | None:
+        """Bandwidth over NOR's if the software took no time; None without NOR."""
+    @property
+    def notes(self) -> list[str]:
+        """Names that are those of parts of other functions."""
+    @property
+    def outside_executed_bytes(self) -> int:
+        """Bytes executed in no function."""
+    @property
+    def paged(self) -> int:
+        """Number of paged functions."""
+    @property
+    def part(self) -> str:
+        """The part."""
+    @property
+    def pinned(self) -> list[str]:
+        """Resident functions that replays chose."""
+    @property
+    def policy(self) -> str:
+        """The rule by which functions get their places in RAM."""
+    @property
+    def prices(self) -> FunctionPrices:
+        """The prices."""
+    @property
+    def processor(self) -> str | None:
+        """The processor; None without one."""
+    @property
+    def ram(self) -> FunctionRam:
+        """The division of the RAM."""
+    @property
+    def read_disturb(self) -> ReadDisturb:
+        """Reads of the hottest erase block."""
+    @property
+    def register(self) -> str:
+        """The model of the data register."""
+    @property
+    def resident(self) -> list[str]:
+        """Resident functions, in the order of the image."""
+    @property
+    def run(self) -> RunTime | None:
+        """Run time on the processor; None without one."""
+    @property
+    def time(self) -> Time:
+        """Time, step by step: lookups are calls and returns, the handler is the software of loads,
+        and writes include moves.
+        """
+    @property
+    def warnings(self) -> list[str]:
+        """Reasons why the design may disappoint."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class FunctionUse:
+    """A paged function that was executed."""
+
+    @property
+    def bytes(self) -> int:
+        """Its bytes, rounded up to 4."""
+    @property
+    def misses(self) -> int:
+        """References that load it."""
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def references(self) -> int:
+        """References to it."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class UnitCounts:
+    """The counts of a replay of functions. `references = calls + returns = hits + misses`."""
+
+    @property
+    def bytes_fetched(self) -> int:
+        """Bytes over the bus, skipped ones included."""
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes of functions moved in RAM."""
+    @property
+    def bytes_read(self) -> int:
+        """Bytes delivered to the CPU: the lengths of all runs."""
+    @property
+    def bytes_skipped(self) -> int:
+        """Bytes over the bus that are thrown away."""
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of functions written into RAM."""
+    @property
+    def call_misses(self) -> int:
+        """Calls that miss."""
+    @property
+    def calls(self) -> int:
+        """References that begin at the function's first byte."""
+    @property
+    def column_changes(self) -> int:
+        """Column changes; a load has none."""
+    @property
+    def evictions(self) -> int:
+        """Functions evicted."""
+    @property
+    def hits(self) -> int:
+        """References that find their function in RAM."""
+    @property
+    def loads(self) -> int:
+        """Flash pages loaded."""
+    @property
+    def misses(self) -> int:
+        """References whose function has to be loaded."""
+    @property
+    def references(self) -> int:
+        """References to functions that are paged."""
+    @property
+    def resident_returns(self) -> int:
+        """Returns from a paged function to resident code, which are no references."""
+    @property
+    def return_misses(self) -> int:
+        """Returns that miss."""
+    @property
+    def returns(self) -> int:
+        """References that begin elsewhere in the function."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def function_instructions() -> tuple[int, int, int]:
+    """The instructions of the software that pages functions, if nothing else is known: a call, a
+    return, and a load.
+    """
+
+def function_policies() -> list[tuple[str, str]]:
+    """The policies for functions, each with a few words."""
+
+def simulate_functions(
+    trace: str | os.PathLike[str],
+    design: Design,
+    policy: str,
+    ram_bytes: int,
+    *,
+    resident: Sequence[str] = ...,
+    pin_bytes: int = 0,
+    table_bytes: int = 0,
+    instructions: tuple[int, int, int] | None = None,
+) -> FunctionRow:
+    """Replay a trace through a design that pages whole functions. ``instructions`` are those of a call,
+    a return and a load. Replays choose functions of up to ``pin_bytes`` to be resident, too.
+    """
+
+@final
 class StoredPart:
     """A part of a trace with both stores."""
 

@@ -44,7 +44,7 @@ _BLOCK = re.compile(
 )
 _SHOWN = re.compile(r"\s*^```text\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Documents whose outputs are compared with the printed ones.
-_FIRST = {"README.md", "start.md", "pager.md", "xip.md", "homes.md"}
+_FIRST = {"README.md", "start.md", "pager.md", "xip.md", "homes.md", "overlay.md"}
 _NEEDS = re.compile(r"<!--\s*needs:\s*([\w -]*?)\s*-->")
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*\S(?:(?!-->).)*-->\s*\Z", re.DOTALL)
 _WITH = re.compile(r"<!--\s*with:\s*([\w. -]*?)\s*-->\s*\Z")

@@ -6,6 +6,7 @@ mod design;
 mod driver;
 mod estimate;
 mod faults;
+mod functions;
 mod homes;
 mod host;
 mod layout;
@@ -49,6 +50,11 @@ mod _engine {
     };
     #[pymodule_export]
     use super::faults::{FaultTimes, JobSpan, Jobs, ScheduledFault, overlaps, schedules};
+    #[pymodule_export]
+    use super::functions::{
+        FunctionPrices, FunctionRam, FunctionRow, FunctionUse, UnitCounts, function_instructions,
+        function_policies, simulate_functions,
+    };
     #[pymodule_export]
     use super::homes::{StoredPart, TrainedHomes, train_homes};
     #[pymodule_export]

@@ -32,6 +32,7 @@ from flashpager.cli.explore_view import (
     show_assumptions,
     show_hardware_cache,
 )
+from flashpager.cli.functions import PageUnit
 from flashpager.cli.long import note_flash_alone
 from flashpager.judge.answer import Answer, DesignRow, answer
 from flashpager.judge.losses import Losses
@@ -61,6 +62,7 @@ def explore(
     ] = None,
     design: options.DesignFlags,
     flags: ExploreFlags,
+    unit: PageUnit = "page",
     json: options.Json = False,
 ) -> None:
     """Replay traces through all combinations of the given values, on all cores.
@@ -76,6 +78,7 @@ def explore(
     --sort takes bandwidth, time, ram or any column of the table that -o writes; with several
     traces the columns that they have in common.
     """
+    del unit  # Its callback refuses all others.
     query = read_query(traces, space, design, flags)
     note_beforehand(query)
     if space is None:

@@ -64,6 +64,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "simulate": (
         "flashpager simulate examples/traces/card-firmware.trace --board rp2040",
         "flashpager simulate examples/traces/bzip2.trace --cache 4K --policy clock",
+        "flashpager simulate examples/traces/card-firmware.trace --unit function --ram 2K",
     ),
     "attribute": ("flashpager attribute examples/traces/card-firmware.trace --board rp2040",),
     "heat": (

@@ -53,6 +53,9 @@ def _check_designs(given: Mapping[str, Any]) -> None:
     # Options come before arguments (help.CommandWithPanels).
     if "board" in given:
         typed = {name: str(given[name]) for name in AXES if given.get(name) is not None}
+        if given.get("unit") == "function":
+            # Policies of functions are no axis of pages.
+            typed.pop("policy", None)
         nor = given.get("nor")
         if nor is not None and nor != "none":
             _engine.find_part(nor)

@@ -45,6 +45,7 @@ from flashpager.cli.console import (
     say_uncounted,
     share,
 )
+from flashpager.cli.functions import FunctionFlags, simulate_functions
 from flashpager.cli.long import note_flash_alone, note_loop
 from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
 from flashpager.judge.homes import HomesGain, overfit_warning
@@ -60,11 +61,13 @@ from flashpager.space.setting import cache, executed, has_hardware_cache, is_in_
 _NOTABLE = 1e-6
 
 
+@options.takes(FunctionFlags)
 @options.takes_designs()
 def simulate(
     trace: options.Trace,
     *,
     flags: options.DesignFlags,
+    functions: FunctionFlags,
     ram: options.MostRam = None,
     min_bandwidth: options.MinBandwidth = None,
     max_fault: options.MaxFault = None,
@@ -99,11 +102,63 @@ def simulate(
 
     The exit code is 1 if the design does not meet a need of --ram, --min-bandwidth, --max-fault,
     --max-slowdown, --checked-ecc or its board.
+
+    With --unit function whole functions are paged instead of pages, and --ram is the RAM for them.
     """
+    if functions.are_functions:
+        pages = {
+            "--min-bandwidth": min_bandwidth,
+            "--max-fault": max_fault,
+            "--max-slowdown": max_slowdown,
+            "--checked-ecc": checked_ecc,
+            "--calls": calls,
+            "--elf": elf,
+            "--warm-up": warm_up,
+            "--train": train,
+            "--luck": luck,
+        }
+        simulate_functions(trace, flags, functions, ram, pages, json=json)
+        return
     budget = read_board(flags.board)[1] if flags.board else Needs()
     needs = options.needs(
         budget, ram, min_bandwidth, max_fault, max_slowdown, checked_ecc=checked_ecc
     )
+    warming = _WarmingOptions(warm_up, train)
+    _simulate_pages(trace, flags, needs, warming, (calls or [], elf or []), luck, json=json)
+
+
+@dataclass(frozen=True)
+class _WarmingOptions:
+    """The first runs that are not counted, as typed."""
+
+    warm_up: str | None
+    train: str | None
+
+
+def _simulate_pages(
+    trace: Path,
+    flags: options.DesignFlags,
+    needs: Needs,
+    first: _WarmingOptions,
+    timed_calls: tuple[list[str], list[Path]],
+    luck: int | None,
+    *,
+    json: bool,
+) -> None:
+    """Replay a trace through a design that pages pages, and print the result.
+
+    Args:
+        trace: the trace file.
+        flags: the design on the command line.
+        needs: what it has to meet.
+        first: the runs that are not counted.
+        timed_calls: functions whose calls are timed, and files with their symbols.
+        luck: links to draw; None for none.
+        json: True for ``--json``.
+
+    """
+    warm_up, train = first.warm_up, first.train
+    calls, elf = timed_calls
     opened = Trace.open(trace, warm_up if train is None else train)
     flags = flags.executing(opened.info)
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
@@ -118,7 +173,7 @@ def simulate(
     row = rows[0]
     losses = _losses(opened, design, row)
     lucky = _luck(opened, design, luck)
-    timed = _call_times(trace, design, calls or [], elf or [], warming)
+    timed = _call_times(trace, design, calls, elf, warming)
     unmet = needs.unmet(row)
     with held_to([each.said for each in unmet]):
         if json:

@@ -57,6 +57,8 @@ use serde::Serialize;
 
 use flashpager_base::{Error, Result, did_you_mean};
 
+use crate::units::ALLOCATORS;
+
 /// A cache page's number: flash offset divided by the cache page size.
 pub type Page = u32;
 
@@ -404,6 +406,12 @@ policies! {
 }
 
 fn unknown(name: &str) -> Error {
+    if ALLOCATORS.iter().any(|(allocator, _)| *allocator == name) {
+        return Error::design(format!(
+            "policy '{name}' places whole functions, not pages: 'flashpager simulate --unit \
+             function' takes it"
+        ));
+    }
     let names: Vec<&str> = POLICIES.iter().map(|(name, _)| *name).collect();
     let near = did_you_mean(name, names.iter().copied());
     Error::design(format!("unknown policy '{name}'{near} (known: {})", names.join(", ")))
