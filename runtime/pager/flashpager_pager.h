@@ -104,6 +104,15 @@
  * of another image is refused, even one of the same key, version and place. The MAC of the header has
  * the number 0xffffffff in place of a unit's. Without a header, pages of images with the same key,
  * version and place can be exchanged: give each image a key of its own.
+ *
+ * Homes. With FP_PAGER_STORE_HOMES flash page p of the store is the home of cache page p. It begins with a
+ * header, the numbers of the pages in its slots, and slot 0 holds p itself; docs/homes.md has the format.
+ * The pager keeps the header of the home in the register, FP_PAGER_HOME_HEADER_BYTES of RAM, and serves
+ * every page that it finds there without a load. A load fetches the header first, at column 0. If its first
+ * number is not the home's own, the page is FP_PAGER_CORRUPT: the flash has another store. A fetch that fails
+ * forgets the header, so the next try loads the page's own home. With start-column,
+ * FP_PAGER_MOST_SKIPPED slots are skipped at most; `flashpager deploy` computes it. Bad blocks are passed by
+ * as in the plain store.
  */
 #ifndef FLASHPAGER_PAGER_H
 #define FLASHPAGER_PAGER_H
@@ -138,6 +147,10 @@
 #define FP_PAGER_SCHEDULE_SEQUENTIAL 1   /* nothing */
 #define FP_PAGER_SCHEDULE_PARALLEL 2     /* the search for a frame */
 #define FP_PAGER_SCHEDULE_PARALLEL_MMU 3 /* the search and the mapping; for an MMU */
+
+/* Stores: where cache pages lie in flash, as docs/model.md defines it. */
+#define FP_PAGER_STORE_PLAIN 1 /* the image as it is */
+#define FP_PAGER_STORE_HOMES 2 /* a flash page for each cache page: see "Homes" above */
 
 /*
  * The design
@@ -191,6 +204,9 @@
 #ifndef FP_PAGER_SCHEDULE
 #define FP_PAGER_SCHEDULE FP_PAGER_SCHEDULE_PARALLEL
 #endif
+#ifndef FP_PAGER_STORE
+#define FP_PAGER_STORE FP_PAGER_STORE_PLAIN
+#endif
 #ifndef FP_PAGER_CRITICAL_BYTES
 #define FP_PAGER_CRITICAL_BYTES 0 /* MMU: size of the block that comes first; 0: whole pages */
 #endif
@@ -238,8 +254,17 @@ static inline uint32_t fp_pager_exception(void)
 /* The number of cache pages of the image. */
 #define FP_PAGER_PAGES                                                                           \
     ((FP_PAGER_IMAGE_BYTES + FP_PAGER_PAGE_BYTES - 1ul) / FP_PAGER_PAGE_BYTES)
-/* The number of flash pages of the longest image, with its header. */
-#if FP_PAGER_HEADER
+/* The bytes of a number in the header of a home, the slots of a home, and the bytes of its header. */
+#define FP_PAGER_HOME_NUMBER_BYTES (FP_PAGER_PAGES <= 255 ? 1 : 2)
+#define FP_PAGER_HOME_SLOTS                                                                      \
+    ((FP_PAGER_FLASH_PAGE_BYTES -                                                                \
+      (FP_PAGER_FLASH_PAGE_BYTES / FP_PAGER_PAGE_BYTES - 1) * FP_PAGER_HOME_NUMBER_BYTES) /      \
+     FP_PAGER_PAGE_BYTES)
+#define FP_PAGER_HOME_HEADER_BYTES (FP_PAGER_HOME_SLOTS * FP_PAGER_HOME_NUMBER_BYTES)
+/* The number of flash pages of the store, or of the longest image with its header. */
+#if FP_PAGER_STORE == FP_PAGER_STORE_HOMES
+#define FP_PAGER_FLASH_PAGES FP_PAGER_PAGES
+#elif FP_PAGER_HEADER
 #define FP_PAGER_FLASH_PAGES                                                                     \
     ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul + FP_PAGER_HEADER_PAGES)
 #else
@@ -331,6 +356,27 @@ static inline uint32_t fp_pager_exception(void)
 #endif
 #if FP_PAGER_REGISTER < FP_PAGER_SEQUENTIAL || FP_PAGER_REGISTER > FP_PAGER_DOUBLE_BUFFER_PREFETCH
 #error "FP_PAGER_REGISTER is no register model"
+#endif
+#if FP_PAGER_STORE == FP_PAGER_STORE_HOMES
+#ifdef FP_PAGER_SIZES_VARY
+#error "homes: sizes are constants"
+#elif FP_PAGER_REGISTER != FP_PAGER_START_COLUMN && FP_PAGER_REGISTER != FP_PAGER_RANDOM_COLUMN
+#error "homes are read by start-column or random-column"
+#elif FP_PAGER_LOOKUP == FP_PAGER_MMU
+#error "homes: not behind an MMU"
+#elif FP_PAGER_CODEWORD_BYTES || FP_PAGER_TAG_BYTES
+#error "homes exclude codewords and tags, whose place in a home is not defined"
+#elif FP_PAGER_HEADER
+#error "homes exclude FP_PAGER_HEADER: their store has no header of an image"
+#elif FP_PAGER_HOME_SLOTS < 2
+#error "homes: FP_PAGER_FLASH_PAGE_BYTES has no room for a header and two cache pages"
+#elif FP_PAGER_PAGES > 65535
+#error "homes: an image of at most 65535 cache pages"
+#elif FP_PAGER_REGISTER == FP_PAGER_START_COLUMN && !defined(FP_PAGER_MOST_SKIPPED)
+#error "homes with start-column: FP_PAGER_MOST_SKIPPED must be defined"
+#endif
+#elif FP_PAGER_STORE != FP_PAGER_STORE_PLAIN
+#error "FP_PAGER_STORE is no store"
 #endif
 #if FP_PAGER_CRITICAL_BYTES
 #if !FP_PAGER_POWER_OF_TWO_(FP_PAGER_CRITICAL_BYTES) ||                                          \
@@ -518,6 +564,9 @@ struct fp_pager_stat {
     uint32_t bytes_fetched;
     uint32_t bytes_skipped;
     uint32_t tag_bytes_fetched; /* part of bytes_fetched */
+#if FP_PAGER_STORE == FP_PAGER_STORE_HOMES
+    uint32_t header_bytes_fetched; /* part of bytes_fetched */
+#endif
     uint32_t mac_bytes;         /* bytes that MACs were computed of */
     uint32_t walk;
     uint32_t max_walk;

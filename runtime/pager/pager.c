@@ -31,6 +31,7 @@
 #include "core/transfer.h"
 
 #include "core/header.h"
+#include "core/store.h"
 
 #include "core/checks.h"
 
@@ -53,29 +54,6 @@ static inline void install_page(fp_page page, const struct victim_search *search
     page_installed(search, all_used);
     remember_page(page, frame);
     count_walk(search->walk);
-}
-
-/* The bytes that are fetched for a page: whole codewords with host ECC. */
-struct fetch_range {
-    fp_page page;
-    fp_flash_page flash_page;
-    uint_fast16_t column;      /* of the page in the flash page */
-    uint_fast16_t start, stop; /* columns */
-    uint_fast8_t block;        /* the block that the faulting access wants */
-};
-
-/* Returns where a page lies in flash. */
-static inline struct fetch_range range_of(fp_page page)
-{
-    struct fetch_range range;
-    range.page = page;
-    range.flash_page = (fp_flash_page)(page / PAGES_PER_FLASH_PAGE);
-    range.column = (uint_fast16_t)(page % PAGES_PER_FLASH_PAGE * FP_PAGER_PAGE_BYTES);
-    range.start = range.column & (uint_fast16_t)~(CODEWORD_BYTES - 1u);
-    range.stop = (range.column + FP_PAGER_PAGE_BYTES + CODEWORD_BYTES - 1u) &
-                 (uint_fast16_t)~(CODEWORD_BYTES - 1u);
-    range.block = wanted_block();
-    return range;
 }
 
 /* Transfers and verifies a page that the chip holds. The victim's page is lost from here on. */
@@ -114,11 +92,14 @@ static OUT_OF_LINE int fetch_page(fp_page page)
 {
     uint_fast8_t tries = 0;
     struct victim_search search = {0};
-    const struct fetch_range range = range_of(page);
+    fetch_range_t range = range_of(page);
     const counts_snapshot before = counts_before_fetch();
     for (;;) {
         int error = FP_PAGER_OK;
-        const int load = turn_register(range.flash_page, range.start);
+        int load;
+        if (HAS_HOMES)
+            find_range(&range);
+        load = turn_register(range.flash_page, range.start);
         JOB_DONE(FP_PAGER_PRE_PROCESS);
         if (SCHEDULE_IS(SEQUENTIAL))
             find_victim(page, &search, tries);
@@ -139,6 +120,8 @@ static OUT_OF_LINE int fetch_page(fp_page page)
         pager.held = NO_FLASH_PAGE;
         /* A rest holds the bus; and a load that is tried again would go into its buffer. */
         finish_rest();
+        if (HAS_HOMES && load && !error)
+            error = read_home_header(&range);
         if (!error)
             error = transfer_page(&range, &search, load);
         if (!error)

@@ -1,7 +1,7 @@
 /*
  * The register model: what the chip holds, and how a column of it is reached
  *
- *   turn_register(page, start)   makes a flash page of the image the one that is fetched from: 1 if it
+ *   turn_register(page, start)   makes a flash page of the store the one that is fetched from: 1 if it
  *                                must be loaded, or loaded again for an earlier column
  *   load_register(page, start)   begins to load it
  *   seek_column(start, loaded)   goes to the column where fetching begins
@@ -9,7 +9,8 @@
  *   forget_other_buffer()        the page in the other buffer, if there is one, is not used
  *   settle_register()            at the start: waits for what an earlier run began
  *
- * `page` is a flash page of the image, `start` the column where fetching begins.
+ * `page` is a flash page of the store, `start` the column where fetching begins. A load of a home begins at
+ * column 0, where its header stands.
  */
 #ifndef FLASHPAGER_CORE_REGISTER_H
 #define FLASHPAGER_CORE_REGISTER_H

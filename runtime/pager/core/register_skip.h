@@ -14,7 +14,7 @@ static inline int turn_register(fp_flash_page page, uint_fast16_t start)
 
 static inline void load_register(fp_flash_page page, uint_fast16_t start)
 {
-    pager.column = REGISTER_IS(SEQUENTIAL) ? 0 : start;
+    pager.column = REGISTER_IS(SEQUENTIAL) || HAS_HOMES ? 0 : start;
     fp_flash_load(physical_page(page), pager.column);
 }
 

@@ -13,6 +13,7 @@
 #define SCHEDULE_IS(name) (FP_PAGER_SCHEDULE == FP_PAGER_SCHEDULE_##name)
 #define HAS_MMU LOOKUP_IS(MMU)
 #define HAS_TWO_BUFFERS (FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER)
+#define HAS_HOMES (FP_PAGER_STORE == FP_PAGER_STORE_HOMES)
 #define HAS_CRITICAL_BLOCK (FP_PAGER_CRITICAL_BYTES > 0)
 #define HAS_SECOND_CHANCE (POLICY_IS(FIFO_SC) || POLICY_IS(PA_FIFO_SC))
 #define KEEPS_ORDER (POLICY_IS(SIEVE) || POLICY_IS(LRU))
@@ -70,7 +71,7 @@ typedef uint_fast16_t frame_t;
 /* A flash page in memory, or NO_FLASH_PAGE. */
 #ifdef FP_PAGER_SIZES_VARY
 typedef uint32_t stored_flash_page;
-#elif FP_PAGER_IMAGE_BYTES / FP_PAGER_FLASH_PAGE_BYTES < 32767
+#elif FP_PAGER_FLASH_PAGES <= 32767
 typedef uint16_t stored_flash_page;
 #else
 typedef uint32_t stored_flash_page;

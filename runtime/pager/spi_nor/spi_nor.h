@@ -69,6 +69,9 @@
 #if FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
 #error "an SPI NOR has no buffers: take FP_PAGER_START_COLUMN"
 #endif
+#if FP_PAGER_STORE != FP_PAGER_STORE_PLAIN
+#error "homes are for chips that load pages; an SPI NOR reads any address"
+#endif
 #if FP_PAGER_TAG_BYTES || FP_PAGER_BAD_BLOCKS
 #error "tags and bad blocks are those of a NAND, which has spare areas"
 #endif

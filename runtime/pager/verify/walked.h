@@ -129,6 +129,9 @@ static void say_counts(void)
     say("bytes_skipped", counts->bytes_skipped);
     say("tag_bytes_fetched", counts->tag_bytes_fetched);
     say("mac_bytes", counts->mac_bytes);
+#if FP_PAGER_STORE == FP_PAGER_STORE_HOMES
+    say("header_bytes_fetched", counts->header_bytes_fetched);
+#endif
     say("walk", counts->walk);
     say("max_walk", counts->max_walk);
 #endif
