@@ -370,8 +370,6 @@ def test_other_commands_refuse_homes(tmp_path: Path) -> None:
         assert 'for the design with store = "plain"' in message
     message = fails("simulate", SENSORS, "--board", board, "--calls", "sensors.Main.main")
     assert 'time the calls for the design with store = "plain"' in message
-    deployed = fails("deploy", SENSORS, "--board", board, "-o", tmp_path / "out")
-    assert "leave --store homes away" in deployed
 
 
 def test_wrong_options_are_refused(tmp_path: Path) -> None:

@@ -16,9 +16,11 @@ from flashpager.cli import options
 from flashpager.cli.console import counting, note, out
 from flashpager.cli.verify import Header, Image, ImageVersion, Key, Lookup, Mac
 from flashpager.deploy.authentication import Authentication, authentication, short_tag_warning
-from flashpager.deploy.image import FIRST_VERSION, ImageIdentity, in_pages, layout, read_image
+from flashpager.deploy.image import FIRST_VERSION, ImageIdentity, layout, read_image
 from flashpager.deploy.pager_design import LOOKUPS, MOST_IMAGE_BYTES, PagerDesign
 from flashpager.deploy.sizes import CompiledSizes, mac_sizes_of, sizes_of, targets
+from flashpager.deploy.store import SimulatedStore
+from flashpager.judge.homes import describe
 from flashpager.record.trace import Trace
 from flashpager.replay import table
 
@@ -64,6 +66,7 @@ def deploy(
             help="With a header: the longest image that the firmware takes; by default this one.",
         ),
     ] = None,
+    train: options.Train = None,
     chip_ram: Annotated[
         str | None,
         typer.Option(
@@ -85,6 +88,8 @@ def deploy(
     With --tag there is a header, and flash pages are followed by their spare areas, with a tag of
     each cache page, or of each codeword if that is larger: a MAC by --key of the bytes, their
     place, --image-version and the image's id.
+
+    With --store homes flash.bin is a store of homes, trained on the trace.
     """
     design = (
         flags.one_design("deploy takes one design; 'flashpager explore' takes lists")
@@ -94,9 +99,10 @@ def deploy(
     opened = Trace.open(trace, "none")
     info = opened.info
     with counting("replays") as progress:
-        simulated = _engine.simulate(trace, [design], progress)[0]
+        store = SimulatedStore.of(trace, design, train, progress)
+    simulated = store.row
     pager = _with_header(
-        PagerDesign.of(simulated, info.image_bytes, lookup), image_limit, image_id, header=header
+        store.pager(info.image_bytes, lookup), image_limit, image_id, header=header
     )
     secret = authentication(pager.tag_bytes, mac, key, image_version, has_header=pager.has_header)
     if warning := short_tag_warning(pager.tag_bytes):
@@ -118,9 +124,17 @@ def deploy(
         path.write_text(pager.header(sentence), encoding="utf-8")
     note(f"{design_file}: compile {pager_sources() / 'pager.c'} with -I{output}")
     if data is not None:
-        _write_flash(output / "flash.bin", data, pager, secret, identity)
+        _write_flash(
+            output / "flash.bin",
+            store.flash(data, pager, secret, identity),
+            pager,
+            secret,
+            identity,
+        )
     explored = f"design: {row}: {simulated.design.part}, {pager}"
     _say(pager, sizes, flags.origins(design) if row is None else explored)
+    if store.summary:
+        out.print(describe(store.summary, pager.page_bytes))
     if data is None:
         _say_image(info)
 
@@ -152,14 +166,14 @@ def _with_header(
 
 def _write_flash(
     path: Path,
-    data: bytes,
+    content: bytes,
     pager: PagerDesign,
     secret: Authentication | None,
     identity: ImageIdentity,
 ) -> None:
     """Write the content of flash."""
     with appearing_whole(path) as appearing:
-        appearing.write_bytes(in_pages(data, pager, secret, identity))
+        appearing.write_bytes(content)
     pages = counted(pager.flash_pages, "flash page")
     spare = f", and {pager.spare_bytes} bytes spare each" if secret else ""
     note(f"{path}: {pages} of {format_size(pager.flash_page_bytes)}{spare}")

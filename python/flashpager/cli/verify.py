@@ -23,8 +23,9 @@ from flashpager.deploy.authentication import (
     check_version,
     short_tag_warning,
 )
-from flashpager.deploy.image import pattern, read_flash, read_image, without_spare
+from flashpager.deploy.image import image_of, pattern, read_flash, read_image
 from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
+from flashpager.deploy.store import SimulatedStore
 from flashpager.record.trace import Trace, how_it_ended
 from flashpager.verify import hardware_counters
 from flashpager.verify.cycles import JOBS, MeasuredPart
@@ -167,6 +168,7 @@ class VerifyFlags:
             help="Fit the board's prices to the device, and write a board with them.",
         ),
     ] = None
+    train: options.Train = None
     fit_runs: Annotated[
         int,
         typer.Option(
@@ -198,6 +200,21 @@ class VerifyFlags:
         """Refuse a tolerance of counters without counters."""
         if self.within is not None and self.counters is None:
             message = "--within is the tolerance of --counters: give that, too"
+            raise FlashpagerError(message)
+
+    def check_train(self, board: str | None) -> None:
+        """Refuse a training of homes where there are none, or another one is done."""
+        if self.train is None:
+            return
+        reason = ""
+        if self.counters:
+            reason = "a cache in hardware has no homes"
+        elif self.fit:
+            reason = "--fit trains homes on the runs that it fits to: take --fit-runs"
+        elif not self.counts and self.device_name(board) in MACHINES:
+            reason = f"{self.device_name(board)} reads the plain store"
+        if reason:
+            message = f"--train {self.train}: {reason}"
             raise FlashpagerError(message)
 
     def check_no_run(self, option: str) -> None:
@@ -243,6 +260,9 @@ def verify(
     board's prices, to 1 %. --fit measures such prices on a part of the trace, and prints how well
     they predict the rest.
 
+    With --store homes the device reads a store of homes, trained on the trace, or with --train on
+    its first runs.
+
     With --tag the device checks the AES-CMAC tags, which deploy wrote to --flash, of all it
     fetches. It refuses altered or moved pages, and an image of an older version.
 
@@ -250,13 +270,14 @@ def verify(
     image.
     """
     flags.check_within()
+    flags.check_train(design_flags.board)
     if flags.counters:
         flags.check_no_run("--counters")
         _compare_counters(trace, design_flags, flags, json=json)
         return
     if flags.counts:
         flags.check_no_run("--counts")
-        _compare(trace, design_flags, flags.counts, json=json)
+        _compare(trace, design_flags, flags.counts, flags.train, json=json)
         return
     device = flags.device_name(design_flags.board)
     if device in MACHINES:
@@ -306,7 +327,7 @@ class _Setup:
     #: The design as requested.
     design: Design
     #: The design's simulation, which the device is compared with.
-    row: Row
+    store: SimulatedStore
     pager: PagerDesign
     runs: DeviceRuns
     #: The image's bytes, and the content of flash if it was given.
@@ -317,6 +338,11 @@ class _Setup:
     #: The NAND chip on the device's pins; None without one, with the reason why.
     chip: NandChip | None
     without_chip: str
+
+    @property
+    def row(self) -> Row:
+        """The result of the simulation, or of its first part if homes were trained on that."""
+        return self.store.row
 
     @property
     def device(self) -> EmulatedDevice:
@@ -334,11 +360,15 @@ class _Setup:
             self.pager,
             self.runs,
             self.data,
-            self.row.counts,
+            self.store.counts,
             chip=self.chip,
             deployed=self.authenticated,
-            flash=self.flash,
+            flash=self.flash or self.store.flash(self.data, self.pager, self._secret),
         )
+
+    @property
+    def _secret(self) -> Authentication | None:
+        return self.authenticated.secret if self.authenticated else None
 
     def fitting(self, runs: int) -> PriceFitting:
         """Return the fitting of prices to this many first runs."""
@@ -346,7 +376,7 @@ class _Setup:
             self.trace,
             self.runs,
             self.data,
-            self.row,
+            self.store,
             self.pager,
             _known(self.chip, self.without_chip),
             self.device,
@@ -361,7 +391,7 @@ class _Setup:
         reason = untimed(self.row) or ""
         if reason:
             return [], reason
-        return compared_times(self.row, verified.parts, self.chip.clock_hz), ""
+        return compared_times(self.store.rows, verified.parts, self.chip.clock_hz), ""
 
 
 def _setup(
@@ -371,8 +401,9 @@ def _setup(
     design = design_flags.one_design("verify takes one design; 'flashpager explore' takes lists")
     opened = Trace.open(trace, "none")
     with counting("replays") as progress:
-        row = _engine.simulate(trace, [design], progress)[0]
-    pager = PagerDesign.of(row, opened.info.image_bytes, flags.lookup)
+        store = SimulatedStore.of(trace, design, flags.train, progress)
+    row = store.row
+    pager = store.pager(opened.info.image_bytes, flags.lookup)
     if flags.header:
         pager = pager.with_header()
     secret = authentication(
@@ -383,12 +414,18 @@ def _setup(
     authenticated = _authenticated(secret, flags.oldest)
     flash = _flash(flags.flash, flags.image, pager)
     data = _data(flash, flags.image, opened, pager)
+    if flash is not None and pager.homes and flash != store.flash(data, pager):
+        message = (
+            f"{flags.flash}: its homes are not those that this trace trains: take flash.bin that "
+            "'flashpager deploy' writes of the same trace and design"
+        )
+        raise FlashpagerError(message)
     runs = DeviceRuns.of(opened)
     chip, without_chip = _chip_of(DEVICES[device], row, pager, design_flags.board)
     return _Setup(
         trace=opened,
         design=design,
-        row=row,
+        store=store,
         pager=pager,
         runs=runs,
         data=data,
@@ -468,7 +505,7 @@ def _flash(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes 
 def _data(flash: bytes | None, image: Path | None, opened: Trace, pager: PagerDesign) -> bytes:
     """Return the image's bytes: from the flash, from a file, or a pattern."""
     if flash is not None:
-        return without_spare(flash, pager)
+        return image_of(flash, pager)
     return read_image(image, opened.info) if image else pattern(opened.info)
 
 
@@ -490,13 +527,16 @@ def _print_refusal(
     )
 
 
-def _compare(trace: Path, flags: options.DesignFlags, path: Path, *, json: bool) -> None:
+def _compare(
+    trace: Path, flags: options.DesignFlags, path: Path, train: str | None, *, json: bool
+) -> None:
     """Compare the counts of a device, read from a file."""
     design = flags.one_design("verify takes one design; 'flashpager explore' takes lists")
     opened = Trace.open(trace, "none")
     with counting("replays") as progress:
-        row = _engine.simulate(trace, [design], progress)[0]
-    compared = counted_on_device(path, row.counts)
+        store = SimulatedStore.of(trace, design, train, progress)
+    row = store.row
+    compared = counted_on_device(path, store.counts)
     differ = [each for each in compared if not each.is_equal]
     if json:
         print_json(

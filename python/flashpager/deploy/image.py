@@ -201,8 +201,13 @@ def _check_length(path: Path, header: bytes, image_bytes: int) -> None:
         raise FlashpagerError(message)
 
 
-def without_spare(flash: bytes, design: PagerDesign) -> bytes:
-    """Return the image in flash pages that may have a header and spare areas."""
+def image_of(flash: bytes, design: PagerDesign) -> bytes:
+    """Return the image in flash pages, which may have spare areas or be homes."""
+    if design.homes:
+        start = design.homes.header_bytes
+        homes = _cut(flash, design.flash_page_bytes)
+        first_slots = (home[start : start + design.page_bytes] for home in homes)
+        return b"".join(first_slots)[: design.image_bytes]
     pages = _cut(flash, design.flash_page_bytes + design.spare_bytes)
     body = itertools.islice(pages, design.header_pages, None)
     return b"".join(page[: design.flash_page_bytes] for page in body)[: design.image_bytes]

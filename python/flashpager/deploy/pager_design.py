@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, Row
+from flashpager._engine import Design, FlashpagerError, HomesSummary, Row
 from flashpager.base.quantities import counted
 
 #: Lookups of the frame of a page; ``flashpager_pager.h`` describes them.
@@ -31,6 +31,17 @@ HEADER_BYTES = 64
 
 
 @dataclass(frozen=True)
+class HomeShape:
+    """The homes of a store, a flash page for each cache page of the image."""
+
+    #: Cache pages that a home holds.
+    slots: int
+    header_bytes: int
+    #: Most slots that ``start-column`` skips.
+    most_skipped: int
+
+
+@dataclass(frozen=True)
 class PagerDesign:
     """A design for which the pager can be compiled. Sizes are in bytes."""
 
@@ -52,10 +63,20 @@ class PagerDesign:
     has_header: bool = False
     #: The longest image that the firmware takes; None for the image's length.
     image_limit: int | None = None
+    #: The homes; None for the plain store.
+    homes: HomeShape | None = None
 
     @classmethod
-    def of(cls, row: Row, image_bytes: int, lookup: str) -> "PagerDesign":
+    def of(
+        cls, row: Row, image_bytes: int, lookup: str, homes: HomesSummary | None = None
+    ) -> "PagerDesign":
         """Create from the result of a simulated design.
+
+        Args:
+            row: the result.
+            image_bytes: length of the image.
+            lookup: one of :data:`LOOKUPS`.
+            homes: the store of a design with homes; by default that of the result.
 
         Raises:
             FlashpagerError: if the pager does not support the design.
@@ -109,6 +130,7 @@ class PagerDesign:
             image_bytes=image_bytes,
             tag_bytes=design.tag_bytes,
             spare_bytes=_spare_bytes(row) if design.tag_bytes else 0,
+            homes=_home_shape(homes or row.homes),
         )
         return created.with_header() if design.tag_bytes else created
 
@@ -119,6 +141,9 @@ class PagerDesign:
             FlashpagerError: if the frames or a codeword cannot hold a header.
 
         """
+        if self.homes:
+            message = "a store of homes has no header: leave --header away, or take --store plain"
+            raise FlashpagerError(message)
         for size, what in (
             (self.frame_bytes, "the frames are"),
             (self.codeword_bytes or HEADER_BYTES, "codewords are of"),
@@ -141,9 +166,10 @@ class PagerDesign:
         policy = self.policy if self.parameter is None else f"{self.policy}({self.parameter})"
         codeword = f", codewords of {self.codeword_bytes}" if self.codeword_bytes else ""
         tags = f", tags of {self.tag_bytes}" if self.tag_bytes else ""
+        homes = f", homes of {counted(self.homes.slots, 'slot')}" if self.homes else ""
         return (
             f"{policy}, {counted(self.frames, 'page')} of {self.page_bytes}, {self.register}"
-            f"{codeword}{tags}"
+            f"{codeword}{tags}{homes}"
         )
 
     @property
@@ -153,7 +179,9 @@ class PagerDesign:
 
     @property
     def flash_pages(self) -> int:
-        """Flash pages of the image, with those of its header."""
+        """Flash pages of the store, or of the image with its header."""
+        if self.homes:
+            return -(-self.image_bytes // self.page_bytes)
         return self.header_pages - (-self.image_bytes // self.flash_page_bytes)
 
     @property
@@ -179,6 +207,10 @@ class PagerDesign:
             macros["TAG_AT"] = TAG_AT
         if self.has_header:
             macros["HEADER"] = 1
+        if self.homes:
+            macros["STORE"] = "FP_PAGER_STORE_HOMES"
+            if self.register == "start-column":
+                macros["MOST_SKIPPED"] = self.homes.most_skipped
         lines = [f"/* {comment.replace('*/', '* /')} */"]
         lines += [f"#define FP_PAGER_{name} {value}" for name, value in macros.items()]
         if self.parameter is not None:
@@ -190,6 +222,13 @@ def _spare_bytes(row: Row) -> int:
     """Return the spare area of a flash page. It grows with pages larger than the part's own."""
     part = _engine.find_part(row.design.part)
     return int(part.number("spare_bytes")) * row.flash_page_bytes // part.flash_page_bytes
+
+
+def _home_shape(homes: HomesSummary | None) -> HomeShape | None:
+    """Return the shape of homes; None if the plain store was kept."""
+    if homes is None or homes.kept == "plain":
+        return None
+    return HomeShape(homes.slots, homes.header_bytes, homes.most_skipped)
 
 
 def _macro(name: str) -> str:
@@ -204,10 +243,6 @@ def _check_settings(design: Design) -> None:
 
     """
     refusals = [
-        (
-            design.store != "plain",
-            "the pager reads the plain store: leave --store homes away",
-        ),
         (
             design.critical_block_bytes is not None,
             "the pager fetches a page whole before it is used: leave --critical-block away",

@@ -156,7 +156,11 @@ def fit_checks(measured: Sequence[tuple[int, MeasuredPart]]) -> tuple[float, flo
 
 
 def fit(
-    part: MeasuredPart, bytes_read: int, t_r: int, others: Sequence[MeasuredPart] = ()
+    part: MeasuredPart,
+    bytes_read: int,
+    t_r: int,
+    others: Sequence[MeasuredPart] = (),
+    header_bytes: int = 0,
 ) -> JobPrices:
     """Fit prices to a part of a program.
 
@@ -165,6 +169,7 @@ def fit(
         bytes_read: the bytes that its runs read.
         t_r: the read time t_R of the chip, in cycles.
         others: the same program with other registers, for operations that this one lacks.
+        header_bytes: bytes of the header of a home; 0 for the plain store.
 
     Raises:
         FlashpagerError: if the part has no hit or no fault.
@@ -200,20 +205,34 @@ def fit(
         ]
         a_skip, slope = _line(skipped_faults)
         bus_byte = round(slope)
-    skips = sum(each.count for each in part.faults if each.bytes_skipped)
+    store_byte = max(0.0, a_fetch - bus_byte)
+    fault, load_more = _fault_price(part.faults, lookup, a_skip), 0.0
+    served = [each for each in part.faults if not each.loads]
+    if header_bytes and served:
+        # A home that lacks the page was searched to its end, and the next header is stored.
+        fault = _fault_price(served, lookup, a_skip)
+        load_more = _fault_price(of_loads, lookup, a_skip) - fault + header_bytes * store_byte
     return JobPrices(
         read_byte=part.read / bytes_read,
         lookup=lookup,
-        fault=(of_faults.lookup + of_faults.fault - misses * lookup + a_skip * skips) / misses,
+        fault=fault,
         search=search,
         walk_step=walk_step,
-        load_command=commanding / loads,
+        load_command=commanding / loads + load_more,
         column_change=changing.cycles.column / changing.total("column_changes")
         if changing
         else None,
         bus_byte=bus_byte,
-        store_byte=max(0.0, a_fetch - bus_byte),
+        store_byte=store_byte,
     )
+
+
+def _fault_price(faults: Sequence[EqualFaults], lookup: float, a_skip: float) -> float:
+    """Return the mean cycles of faults, without their lookups and the jobs that have own prices."""
+    count = sum(each.count for each in faults)
+    cycles = sum(each.cycles.lookup + each.cycles.fault for each in faults)
+    skips = sum(each.count for each in faults if each.bytes_skipped)
+    return (cycles - count * lookup + a_skip * skips) / count
 
 
 def _line(points: Sequence[tuple[int, int, int]]) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from flashpager.base.quantities import counted as said
 from flashpager.deploy.authentication import Authentication
 from flashpager.deploy.image import in_pages
 from flashpager.deploy.pager_design import PagerDesign
+from flashpager.deploy.store import SummedCounts
 from flashpager.verify.cycles import MeasuredPart, parts_of
 from flashpager.verify.nand import NandChip
 from flashpager.verify.runs import DeviceRuns
@@ -27,6 +28,8 @@ COUNTS_OF_CHIP = counts_of("chip")
 #: Further counts of firmware that checks tags, and of its chip.
 TAG_COUNTS = counts_of("tagged-firmware")
 TAG_COUNTS_OF_CHIP = counts_of("tagged-chip")
+#: Further counts of firmware that reads homes.
+HOME_COUNTS = ("header_bytes_fetched",)
 #: Counters of the firmware have 32 bits.
 _MODULUS = 1 << 32
 
@@ -105,7 +108,7 @@ class EmulatedDevice:
         design: PagerDesign,
         runs: DeviceRuns,
         image: bytes,
-        counts: Counts,
+        counts: Counts | SummedCounts,
         sources: Path | None = None,
         *,
         chip: NandChip | None = None,
@@ -127,7 +130,8 @@ class EmulatedDevice:
             chip: the flash chip, if it is outside of the device.
             fit_runs: number of first runs with cycles reported as a part of their own.
             deployed: the authentication of a design with tags, to make and check them.
-            flash: content of flash with spare areas; by default made of the image.
+            flash: content of flash; by default the image in pages, with spare areas if the design
+                has tags. A design with homes has no default.
 
         Raises:
             RefusedImageError: if a tag is wrong, or the image too old.
@@ -161,6 +165,7 @@ class EmulatedDevice:
                     )
                 counted, printed_numbers = _numbers(counting), _numbers(lines)
         names = (*COUNTS, *TAG_COUNTS) if design.tag_bytes else COUNTS
+        names = (*names, *HOME_COUNTS) if design.homes else names
         of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP) if design.tag_bytes else COUNTS_OF_CHIP
         compared = [
             ComparedCount(name, getattr(counts, name), _of(counted, name)) for name in names

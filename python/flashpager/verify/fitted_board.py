@@ -21,6 +21,11 @@ def compiler_version() -> str:
     return f"{AVR_COMPILER[0]} {words[0]}" if words else AVR_COMPILER[0]
 
 
+def bus_of(clock_hz: int, byte_cycles: int) -> str:
+    """Return the bus of a device whose strobe takes a number of cycles a byte."""
+    return f"{clock_hz / 1e6:g}MHz/{byte_cycles}-x8"
+
+
 @dataclass(frozen=True)
 class FittedBoard:
     """The content of a board's file with fitted prices."""
@@ -38,7 +43,7 @@ class FittedBoard:
     @property
     def bus(self) -> str:
         """The bus: as many cycles a byte as its strobe takes."""
-        return f"{self.clock_hz / 1e6:g}MHz/{self.prices.bus_byte}-x8"
+        return bus_of(self.clock_hz, self.prices.bus_byte)
 
     def text(self) -> str:
         """Return the file, a TOML text."""
@@ -63,6 +68,7 @@ class FittedBoard:
             f"cache_bytes = {design.cache_bytes}",
             f"cache_page_bytes = {design.cache_page_bytes}",
             f"register = {json.dumps(design.register)}",
+            *([f"store = {json.dumps(design.store)}"] if design.store != "plain" else []),
             *([f"tag_bytes = {design.tag_bytes}"] if design.tag_bytes else []),
             f"policy = {json.dumps(design.policy)}",
             'schedule = "parallel" # the pager searches while the flash loads',

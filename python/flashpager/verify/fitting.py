@@ -1,15 +1,22 @@
 """Prices of a board, fitted to part of a program on an emulated device."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, Handler, Host, Row
+from flashpager._engine import Design, FlashpagerError, Handler, Host
 from flashpager.deploy.pager_design import PagerDesign
+from flashpager.deploy.store import SimulatedStore
 from flashpager.record.trace import Trace
 from flashpager.verify.cycles import MeasuredPart, fit, fit_checks
-from flashpager.verify.emulated import AuthenticatedFlash, ComparedCount, EmulatedDevice
-from flashpager.verify.fitted_board import FittedBoard
+from flashpager.verify.emulated import (
+    AuthenticatedFlash,
+    ComparedCount,
+    EmulatedDevice,
+    Verification,
+)
+from flashpager.verify.fitted_board import FittedBoard, bus_of
 from flashpager.verify.nand import NandChip
 from flashpager.verify.runs import DeviceRuns
 from flashpager.verify.timing import ComparedTime, compared_times
@@ -73,7 +80,7 @@ class PriceFitting:
         trace: Trace,
         runs: DeviceRuns,
         image: bytes,
-        row: Row,
+        store: SimulatedStore,
         pager: PagerDesign,
         chip: NandChip,
         device: EmulatedDevice,
@@ -96,25 +103,27 @@ class PriceFitting:
             message = "--fit: the device fetches codewords, but computes no ECC; leave them away"
             raise FlashpagerError(message)
         self._trace, self._runs, self._image = trace, runs, image
-        self._row, self._pager, self._chip = row, pager, chip
+        self._row, self._store, self._pager, self._chip = store.row, store, pager, chip
         self._device, self._fit_runs = device, fit_runs
         self._deployed = deployed
         self._parts: list[MeasuredPart] = []
 
     def run(self) -> FittedPrices:
         """Run all runs on the device, and fit prices to its cycles."""
-        verified = self._device.verify(
-            self._pager,
-            self._runs,
-            self._image,
-            self._row.counts,
-            chip=self._chip,
-            fit_runs=self._fit_runs,
-            deployed=self._deployed,
-        )
-        self._parts = verified.parts
         first = self._runs.first(self._fit_runs)
-        prices = fit(self._parts[0], first.bytes_read, self._chip.t_r, self._other(first))
+        others = self._others(first)
+        if self._has_homes:
+            self._train(first, others)
+        verified = self._measure()
+        self._parts = verified.parts
+        homes = self._pager.homes
+        prices = fit(
+            self._parts[0],
+            first.bytes_read,
+            self._chip.t_r,
+            others,
+            homes.header_bytes if homes else 0,
+        )
         if self._deployed:
             tag_check, mac_block = self._checks()
             prices = replace(prices, tag_check=tag_check, mac_block=mac_block)
@@ -131,9 +140,53 @@ class PriceFitting:
             board = replace(board, column_bus_ns=self._column_bus_ns(board.bus))
         return FittedPrices(board.text(), self._parts, verified.differ)
 
+    @property
+    def _has_homes(self) -> bool:
+        return self._row.design.store != "plain"
+
+    def _measure(self) -> Verification:
+        """Run all runs on the device."""
+        secret = self._deployed.secret if self._deployed else None
+        return self._device.verify(
+            self._pager,
+            self._runs,
+            self._image,
+            self._store.counts,
+            chip=self._chip,
+            fit_runs=self._fit_runs,
+            deployed=self._deployed,
+            flash=self._store.flash(self._image, self._pager, secret),
+        )
+
+    def _train(self, first: DeviceRuns, plain: Sequence[MeasuredPart]) -> None:
+        """Train the homes on the first runs, at the pace of the device's bus.
+
+        The slots that start-column may skip depend on that.
+
+        Args:
+            first: the runs.
+            plain: measurements of the plain store, with the design's register first.
+
+        """
+        bus_byte = fit(plain[0], first.bytes_read, self._chip.t_r, plain[1:]).bus_byte
+        bus = bus_of(self._chip.clock_hz, bus_byte)
+        self._take(self._row.design.replace(bus=bus), first)
+
+    def _take(self, design: Design, first: DeviceRuns) -> bool:
+        """Take the homes that a design trains on the first runs. Return True if they are others."""
+        old = self._store.trained
+        self._store = SimulatedStore.of(self._trace.path, design, str(first.bytes_read))
+        self._row = self._store.row
+        self._pager = self._store.pager(self._pager.image_bytes, self._pager.lookup)
+        self._chip = replace(self._chip, pages=self._pager.flash_pages)
+        new = self._store.trained
+        return old is None or new is None or old.slots != new.slots
+
     def _column_bus_ns(self, bus: str) -> float | None:
         """Return the time of a column change on a bus, without software, in ns."""
-        design = self._row.design.replace(register="random-column", bus=bus, handler=Handler())
+        design = self._row.design.replace(
+            register="random-column", bus=bus, store="plain", handler=Handler()
+        )
         return _engine.simulate(self._trace.path, [design])[0].prices.t_column_change_ns
 
     def _checks(self) -> tuple[float, float]:
@@ -150,21 +203,31 @@ class PriceFitting:
         ).parts
         return fit_checks([(own.unit_bytes, self._parts[0]), (half.unit_bytes, parts[0])])
 
-    def _other(self, first: DeviceRuns) -> list[MeasuredPart]:
-        """Measure the operation that the design's register lacks: a column change, or a skip.
+    def _others(self, first: DeviceRuns) -> list[MeasuredPart]:
+        """Measure other designs on the first runs, for operations that the design lacks.
 
-        A design that skips has no tags, as tags need a register with column changes.
+        They are the other register, for a column change or a skip, and before it, if the design has
+        homes, its own register with the plain store. A design that skips has no tags, as tags need
+        a register with column changes.
         """
-        is_random = self._pager.register == "random-column"
-        register = "start-column" if is_random else "random-column"
-        try:
-            design = self._row.design.replace(register=register, tag_bytes=None).resolved()
-            row = _engine.simulate(self._trace.path, [design])[0]
-        except FlashpagerError:
-            return []
-        pager = replace(self._pager, register=register, tag_bytes=None, spare_bytes=0)
-        chip = replace(self._chip, spare_bytes=0)
-        return self._device.verify(pager, first, self._image, row.counts, chip=chip).parts
+        own = self._pager.register
+        registers = ["start-column" if own == "random-column" else "random-column"]
+        if self._has_homes:
+            registers.insert(0, own)
+        measured = []
+        for register in registers:
+            plain = self._row.design.replace(register=register, store="plain", tag_bytes=None)
+            try:
+                row = _engine.simulate(self._trace.path, [plain.resolved()])[0]
+            except FlashpagerError:
+                continue
+            pager = replace(
+                self._pager, register=register, tag_bytes=None, spare_bytes=0, homes=None
+            )
+            chip = replace(self._chip, spare_bytes=0, pages=pager.flash_pages)
+            done = self._device.verify(pager, first, self._image, row.counts, chip=chip)
+            measured += done.parts
+        return measured
 
     def errors(self, board: Path) -> list[FitErrors]:
         """Return the errors of a board with these prices on both parts of the program."""
@@ -177,14 +240,30 @@ class PriceFitting:
             schedule=prices.schedule,
             processor=None,
         )
-        first = self._runs.first(self._fit_runs)
-        path = self._trace.path
-        warm = Trace.open(path, str(first.bytes_read)).info.warm_up
+        before, behind = self._compared(design)
+        return [
+            FitErrors("fitted to", self._fit_runs, before),
+            FitErrors("the rest", self._runs.count - self._fit_runs, behind),
+        ]
+
+    def _compared(self, design: Design) -> tuple[list[ComparedTime], list[ComparedTime]]:
+        """Compare the times of both parts of the program with those of a design."""
+        path, clock_hz = self._trace.path, self._chip.clock_hz
+        first = str(self._runs.first(self._fit_runs).bytes_read)
+        if self._has_homes:
+            # The homes that the fitted prices train serve both parts.
+            if self._take(design, self._runs.first(self._fit_runs)):
+                self._parts = self._measure().parts
+            before, behind = (
+                compared_times([row], [part], clock_hz)
+                for row, part in zip(self._store.rows, self._parts, strict=True)
+            )
+            return before, behind
+        warm = Trace.open(path, first).info.warm_up
         whole = _engine.simulate(path, [design])[0]
         rest = _engine.simulate(path, [design], warm_up=warm)[0]
-        clock_hz = self._chip.clock_hz
-        behind = compared_times(rest, self._parts[1:], clock_hz)
-        everything = compared_times(whole, self._parts, clock_hz)
+        behind = compared_times([rest], self._parts[1:], clock_hz)
+        everything = compared_times([whole], self._parts, clock_hz)
         before = [
             ComparedTime(
                 each.name,
@@ -193,7 +272,4 @@ class PriceFitting:
             )
             for each, other in zip(everything, behind, strict=True)
         ]
-        return [
-            FitErrors("fitted to", self._fit_runs, before),
-            FitErrors("the rest", self._runs.count - self._fit_runs, behind),
-        ]
+        return before, behind

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from flashpager._engine import Counts, FlashpagerError, Row, TraceInfo
+from flashpager._engine import Counts, Design, FlashpagerError, Row, TraceInfo
 from flashpager.base.counts import counts_of
 from flashpager.base.installed import pager_sources
 from flashpager.base.quantities import format_size
@@ -363,8 +363,7 @@ def _refusals(row: Row) -> Iterator[str]:
             "1K, so that of a smaller block it cannot tell when the rest is used: take "
             "--critical-block 1K or 2K with --cache-page 4K, or leave it away"
         )
-    if design.tag_bytes:
-        yield "the emulated machine checks no tags: leave --tag away, or take another --device"
+    yield from _refusals_of_store(design)
     if design.reference_bit != "emulated":
         yield (
             "an ARM926 has no reference bit: take --reference-bit emulated, as --board "
@@ -382,6 +381,17 @@ def _refusals(row: Row) -> Iterator[str]:
         )
     if row.frames * design.cache_page_bytes > _FRAME_BYTES:
         yield f"a cache of {format_size(design.cache_bytes)}: the emulated machine has up to 3M"
+
+
+def _refusals_of_store(design: Design) -> Iterator[str]:
+    """Yield the reasons for which the machine cannot read what a design has in flash."""
+    if design.store != "plain":
+        yield (
+            "the emulated machine reads the plain store: leave --store homes away, or take another "
+            "--device"
+        )
+    if design.tag_bytes:
+        yield "the emulated machine checks no tags: leave --tag away, or take another --device"
 
 
 def _refusals_of_flash(row: Row, machine: MmuMachine) -> Iterator[str]:

@@ -31,14 +31,17 @@ class ComparedTime:
         return abs(self.error) <= TOLERANCE
 
 
-def compared_times(row: Row, parts: Sequence[MeasuredPart], clock_hz: int) -> list[ComparedTime]:
-    """Compare the time of parts of a program with that of a row for the same runs."""
-    paging_ns = row.time.time_ns - row.time.read_ns
+def compared_times(
+    rows: Sequence[Row], parts: Sequence[MeasuredPart], clock_hz: int
+) -> list[ComparedTime]:
+    """Compare the time of parts of a program with that of rows for the same runs."""
+    paging_ns = sum(row.time.time_ns - row.time.read_ns for row in rows)
     paging = sum(part.cycles.together for part in parts)
     compared = [ComparedTime("paging", paging_ns, paging * 1e9 / clock_hz)]
-    if row.run is None:
+    if all(row.run is None for row in rows):
         read = sum(part.read for part in parts)
-        compared.append(ComparedTime("bytes", row.time.read_ns, read * 1e9 / clock_hz))
+        read_ns = sum(row.time.read_ns for row in rows)
+        compared.append(ComparedTime("bytes", read_ns, read * 1e9 / clock_hz))
     return compared
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 from flashpager._engine import Counts, FlashpagerError
 from flashpager.base.files import read_text
+from flashpager.deploy.store import SummedCounts
 from flashpager.verify.emulated import (
     COUNTS,
     COUNTS_OF_CHIP,
+    HOME_COUNTS,
     TAG_COUNTS,
     TAG_COUNTS_OF_CHIP,
     ComparedCount,
@@ -16,7 +18,7 @@ from flashpager.verify.emulated import (
 _LINE = re.compile(r"(?P<name>[a-z_]+)[ \t:=]+(?P<value>[0-9]+)")
 
 
-def compare(path: Path, counts: Counts) -> list[ComparedCount]:
+def compare(path: Path, counts: Counts | SummedCounts) -> list[ComparedCount]:
     """Compare the counts that a file has, lines of name and value, with those simulated.
 
     Raises:
@@ -24,7 +26,7 @@ def compare(path: Path, counts: Counts) -> list[ComparedCount]:
 
     """
     lines = read_text(path).splitlines()
-    known = {name: (name, name) for name in (*COUNTS, *TAG_COUNTS)}
+    known = {name: (name, name) for name in (*COUNTS, *TAG_COUNTS, *HOME_COUNTS)}
     of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP)
     known |= {f"chip_{name}": (f"{name}, by the chip", name) for name in of_chip}
     compared: dict[str, ComparedCount] = {}

@@ -197,7 +197,7 @@ FP_PAGER_API const struct fp_pager_image *fp_pager_image(void)
 #else
 static inline int find_image(void)
 {
-    return find_bad_blocks((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1u);
+    return find_bad_blocks((uint32_t)FP_PAGER_FLASH_PAGES);
 }
 #endif
 

@@ -7,7 +7,7 @@
  *
  *   find_range(range)     before each try: moves the range to where the register serves the page, or back to
  *                         the page's own home, which must be loaded then
- *   read_home_header(range)    after a load: fetches the header of a home, 0 or an error
+ *   read_home_header(range)  after a load: fetches the header of a home, 0 or an error
  */
 #ifndef FLASHPAGER_CORE_STORE_H
 #define FLASHPAGER_CORE_STORE_H
