@@ -82,6 +82,9 @@ PAGER_DESIGN = {
 }
 PAGER_POLICIES = ("FIFO", "CLOCK", "PA_CLOCK", "SIEVE", "LRU", "RANDOM")
 PAGER_LOOKUPS = ("TABLE", "HINT", "SCAN")
+# Designs of the table with homes, and their macros besides.
+PAGER_HOMES = (("FIFO", "SCAN"), ("CLOCK", "TABLE"), ("LRU", "SCAN"))
+HOMES_DESIGN = {"STORE": "FP_PAGER_STORE_HOMES"}
 # The functions above fp_pager_page(); the rest is the pager itself.
 PAGER_CURSORS = ("fp_cursor_turn", "fp_cursor_close", "fp_pager_read", "fp_pager_error")
 
@@ -159,11 +162,14 @@ def table(head: list[str], rows: list[list[object]]) -> str:
     return "\n".join(lines)
 
 
-def measure_pager(target: str, policy: str, lookup: str, directory: Path) -> tuple[int, int, int]:
+def measure_pager(
+    target: str, policy: str, lookup: str, directory: Path, more: dict[str, str]
+) -> tuple[int, int, int]:
     """Return the bytes of code of the pager, those of its cursors, and of RAM beside the frames."""
     prefix, machine = PAGER_TARGETS[target]
     compiled = directory / "pager.o"
-    choices = {"POLICY": f"FP_PAGER_{policy}", "LOOKUP": f"FP_PAGER_{lookup}", **PAGER_DESIGN}
+    choices = {"POLICY": f"FP_PAGER_{policy}", "LOOKUP": f"FP_PAGER_{lookup}"}
+    choices |= {**PAGER_DESIGN, **more}
     macros = [f"-DFP_PAGER_{name}={value}" for name, value in choices.items()]
     compiler = [f"{prefix}gcc", *machine, *FLAGS, "-DFP_PAGER_DESIGN_GIVEN", *macros]
     run(*compiler, "-c", PAGER / "pager.c", "-o", compiled)
@@ -176,16 +182,18 @@ def measure_pager(target: str, policy: str, lookup: str, directory: Path) -> tup
 def print_pager(targets: list[str]) -> None:
     """Print the sizes of the pager, with a row for each policy and lookup."""
     rows: list[list[object]] = []
+    plain: dict[str, str] = {}
+    designs = [(policy, lookup, "", plain) for policy in PAGER_POLICIES for lookup in PAGER_LOOKUPS]
+    designs += [(policy, lookup, ", homes", HOMES_DESIGN) for policy, lookup in PAGER_HOMES]
     with tempfile.TemporaryDirectory() as directory:
-        for policy in PAGER_POLICIES:
-            for lookup in PAGER_LOOKUPS:
-                sizes = [
-                    measure_pager(target, policy, lookup, Path(directory)) for target in targets
-                ]
-                name = f"`{policy.lower().replace('_', '-')}`, {lookup.lower()}"
-                cursors = max(size[1] for size in sizes)
-                most = max(size[2] for size in sizes)
-                rows.append([name, *(size[0] for size in sizes), cursors, most])
+        for policy, lookup, store, more in designs:
+            sizes = [
+                measure_pager(target, policy, lookup, Path(directory), more) for target in targets
+            ]
+            name = f"`{policy.lower().replace('_', '-')}`, {lookup.lower()}{store}"
+            cursors = max(size[1] for size in sizes)
+            most = max(size[2] for size in sizes)
+            rows.append([name, *(size[0] for size in sizes), cursors, most])
     print(
         f"\nThe pager, {PAGER_FRAMES} frames of {PAGER_PAGE_BYTES} bytes before an image of "
         f"{PAGER_DESIGN['IMAGE_BYTES']:,}: bytes of code, of the cursors and fp_pager_read() "

@@ -15,7 +15,7 @@
 /* Returns the page in a slot of a home, or HOME_EMPTY. */
 static unsigned homes_page(unsigned home, unsigned slot)
 {
-    const uint32_t draw = (home * UINT32_C(2654435761) + slot * UINT32_C(40503)) >> 7;
+    const uint32_t draw = ((home * 131u + slot) * UINT32_C(2654435761)) >> 12;
     if (slot == 0)
         return home;
     if (home % 4 == 0)
@@ -83,6 +83,7 @@ static void expect_served(fp_page page, const struct fp_pager_stat *before)
     const unsigned header = HOME_SLOTS * HOME_NUMBER_BYTES;
     const unsigned next = homes_register.next;
     unsigned slot;
+    EXPECT(trouble.often || stat.retries == before->retries);
     if (stat.retries != before->retries)
         homes_register.home = HOME_PAGES;
     slot = homes_slot((unsigned)page);

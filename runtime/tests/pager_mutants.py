@@ -28,7 +28,8 @@ from flashpager.verify.runs import DeviceRuns
 
 _RUNTIME = Path(__file__).resolve().parents[1]
 _TRACE = _RUNTIME.parent / "examples/traces/java/oath.trace"
-#: Policy, register, lookup and codeword of the verified designs. The C tests combine others.
+#: Policy, register, lookup and codeword of the verified designs. The C tests combine others, and
+#: have homes.
 _DESIGNS = (
     ("fifo", "sequential", "table", None),
     ("clock", "random-column", "hint", None),
@@ -144,7 +145,12 @@ _MUTANTS = (
         "pager.column = range.stop;",
         "pager.column = range.column + FP_PAGER_PAGE_BYTES;",
     ),
-    _of_core("skip-of-load", "register_skip", "REGISTER_IS(SEQUENTIAL) ? 0 : start", "start"),
+    _of_core(
+        "skip-of-load",
+        "register_skip",
+        "REGISTER_IS(SEQUENTIAL) || HAS_HOMES ? 0 : start",
+        "start",
+    ),
     _of_core("buffer-not-changed", "register_buffers", "        pager.buffer ^= 1u;\n"),
     Mutant("wait-forgotten", "if (load)\n            error = fp_flash_wait();", ""),
     _of_core(
@@ -384,6 +390,43 @@ _MUTANTS = (
         "    cursor->at = cursor->end = NULL;\n    if (offset >=",
         "    if (offset >=",
     ),
+    _of_core("home-believed", "store_homes", "if (pager.held == NO_FLASH_PAGE)", "if (0)"),
+    _of_core("home-of-another", "store_homes", "page_in_slot(0) == range->page", "1"),
+    _of_core(
+        "home-reach-by-one", "store_homes", "(FP_PAGER_MOST_SKIPPED + 1)", "FP_PAGER_MOST_SKIPPED"
+    ),
+    _of_core(
+        "home-passed-slots", "store_homes", "search_slots(page, next,", "search_slots(page, 0,"
+    ),
+    _of_core("home-next-not-first", "store_homes", "page_in_slot(next) == page", "0"),
+    _of_core(
+        "home-next-slot-behind",
+        "store_homes",
+        "if (next < FP_PAGER_HOME_SLOTS && page",
+        "if (page",
+    ),
+    _of_core(
+        "home-number-cut", "store_homes", " | (uint_fast16_t)header[2u * slot + 1u] << 8", " + 0"
+    ),
+    _of_core(
+        "home-loaded-again", "store_homes", "        pager.held = NO_FLASH_PAGE;\n", "        ;\n"
+    ),
+    _of_core(
+        "header-not-passed", "store_homes", "    pager.column = FP_PAGER_HOME_HEADER_BYTES;\n"
+    ),
+    _of_core("header-error-believed", "store_homes", "    if (error)\n        return error;\n"),
+    _of_core(
+        "header-of-column",
+        "register_skip",
+        "REGISTER_IS(SEQUENTIAL) || HAS_HOMES ? 0 : start",
+        "REGISTER_IS(SEQUENTIAL) ? 0 : start",
+    ),
+    Mutant(
+        "home-of-first-try",
+        "        if (HAS_HOMES)\n            find_range(&range);\n",
+        "        if (HAS_HOMES && !tries)\n            find_range(&range);\n",
+    ),
+    Mutant("header-without-load", "if (HAS_HOMES && load && !error)", "if (HAS_HOMES && !error)"),
     _of_onenand("ecc-believed", "ecc & ECC_WRONG)", "0)"),
     _of_onenand("error-believed", "status & STATUS_ERROR || "),
     _of_onenand("end-without-load", " || !(interrupts & INTERRUPT_LOAD)"),

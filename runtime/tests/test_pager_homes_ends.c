@@ -127,6 +127,7 @@ static void example(void)
         const struct fp_pager_stat before = stat;
         expect_page(rows[i].page);
         EXPECT_EQ(stat.misses - before.misses, 1);
+        EXPECT_EQ(stat.retries, 0);
         EXPECT_EQ(stat.loads - before.loads, rows[i].loads);
         EXPECT_EQ(stat.other_page - before.other_page, rows[i].loads);
         EXPECT_EQ(stat.forward - before.forward, !rows[i].loads);
@@ -134,6 +135,18 @@ static void example(void)
         EXPECT_EQ(stat.bytes_fetched - before.bytes_fetched, rows[i].fetched);
         EXPECT_EQ(stat.bytes_skipped - before.bytes_skipped, rows[i].skipped);
     }
+}
+
+/* A page whose own home has passed it is loaded again, which counts as a load of another page. */
+static void same_home(void)
+{
+    start();
+    for (unsigned i = 0; i < 4; i++)
+        expect_page(1 + i % 3);
+    EXPECT_EQ(stat.loads, 2);
+    EXPECT_EQ(stat.other_page, 2);
+    EXPECT_EQ(stat.forward, 2);
+    EXPECT_EQ(stat.backward, 0);
 }
 
 /* All pairs of bad blocks are passed by; the last home of the image is read behind them. */
@@ -197,6 +210,7 @@ static void failing(void)
 
 static const struct test tests[] = {
     {"pager_homes_ends_example", example},
+    {"pager_homes_ends_same_home", same_home},
     {"pager_homes_ends_bad_blocks", pass_by},
     {"pager_homes_ends_other_store", other_store},
     {"pager_homes_ends_failing", failing},
