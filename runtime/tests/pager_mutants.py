@@ -406,7 +406,10 @@ _MUTANTS = (
         "if (page",
     ),
     _of_core(
-        "home-number-cut", "store_homes", " | (uint_fast16_t)header[2u * slot + 1u] << 8", " + 0"
+        "home-number-cut",
+        "store_homes",
+        " | (uint_fast16_t)home_header[2u * slot + 1u] << 8",
+        " + 0",
     ),
     _of_core(
         "home-loaded-again", "store_homes", "        pager.held = NO_FLASH_PAGE;\n", "        ;\n"

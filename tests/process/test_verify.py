@@ -26,7 +26,7 @@ _DOUBLE = ("--register", "double-buffer")
 _TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
 
 
-def _short(tmp_path: Path, runs: int = 3000) -> Path:
+def short_trace(tmp_path: Path, runs: int = 3000) -> Path:
     """Return a trace of the first runs of the card firmware."""
     text = tmp_path / "all.csv"
     flashpager("trace", "export", _FIRMWARE, "-o", text)
@@ -36,7 +36,7 @@ def _short(tmp_path: Path, runs: int = 3000) -> Path:
     return import_csv(tmp_path, head)
 
 
-def _need_simavr(done: Finished) -> None:
+def need_simavr(done: Finished) -> None:
     """Skip the test if verify reports that simavr is missing."""
     if "libsimavr-dev" in done.err:
         reason = tools.not_installed(["simavr/sim_avr.h"])
@@ -61,7 +61,7 @@ def test_all_counts_are_equal(tmp_path: Path, design: tuple[str, ...]) -> None:
     """The counts of pager and chip equal the simulated ones, and the bytes are correct."""
     need(*_TOOLS)
     part = "KFG1G16Q2M" if any("double" in word for word in design) else "MT29F1G08ABAFA"
-    trace = _short(tmp_path)
+    trace = short_trace(tmp_path)
     done = flashpager("verify", trace, "--part", part, *design, "--json").json
     assert done["equal"]
     by_name = {each["count"]: each for each in done["counts"]}
@@ -83,7 +83,7 @@ def test_all_counts_are_equal(tmp_path: Path, design: tuple[str, ...]) -> None:
 def test_flash_that_is_read_at_any_address(tmp_path: Path, design: tuple[str, ...]) -> None:
     """A part without pages has flash pages of a cache page, and each miss is one read."""
     need(*_TOOLS)
-    trace = _short(tmp_path)
+    trace = short_trace(tmp_path)
     done = flashpager("verify", trace, "--cache", "512", *design)
     assert "all 20 are equal" in done.out
     flashpager("deploy", trace, "--cache", "512", *design, "-o", tmp_path / "out")
@@ -110,10 +110,10 @@ def test_avr(tmp_path: Path, design: tuple[str, ...]) -> None:
     """The counts are equal on an 8-bit processor, too, where int has 16 bits."""
     need("avr-gcc")
     part = "KFG1G16Q2M" if any("double" in word for word in design) else "MT29F1G08ABAFA"
-    trace = _short(tmp_path, 20_000)
+    trace = short_trace(tmp_path, 20_000)
     on_avr = ("--device", "atmega1284p", "--json")
     done = flashpager("verify", trace, "--part", part, *design, *on_avr, code=None)
-    _need_simavr(done)
+    need_simavr(done)
     result = done.json
     assert result["equal"]
     assert result["cycles"] > 20 * result["trace"]["bytes"]
@@ -124,7 +124,7 @@ def test_avr_is_full() -> None:
     need("avr-gcc")
     large = ("--part", "W25N01GV", "--cache", "16K", "--device", "atmega1284p")
     done = flashpager("verify", _SENSORS, *large, code=2)
-    _need_simavr(done)
+    need_simavr(done)
     assert "16 KB of RAM" in done.err
 
 
@@ -148,7 +148,7 @@ def test_an_error_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert text.count(right) == 1
     source.write_text(text.replace(right, "pager.hand = search->place;"), encoding="utf-8")
     monkeypatch.setattr(emulated, "pager_sources", lambda: copy)
-    done = flashpager("verify", _short(tmp_path), *_SMALL, code=1)
+    done = flashpager("verify", short_trace(tmp_path), *_SMALL, code=1)
     assert "differs" in done.out
     assert "differ" in done.out.splitlines()[-1]
 
@@ -163,7 +163,7 @@ def test_illegal_use_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert text.count(right) == 1
     (copy / "pager.c").write_text(text.replace(right, ""), encoding="utf-8")
     monkeypatch.setattr(emulated, "pager_sources", lambda: copy)
-    message = fails("verify", _short(tmp_path), "--part", "W25N01GV")
+    message = fails("verify", short_trace(tmp_path), "--part", "W25N01GV")
     assert "use while busy" in message
 
 
@@ -186,7 +186,7 @@ def test_other_counts_differ() -> None:
 def test_image(tmp_path: Path) -> None:
     """The bytes of --image are executed; an image of another length than the trace's is refused."""
     need(*_TOOLS)
-    trace = _short(tmp_path)
+    trace = short_trace(tmp_path)
     size = Trace.open(trace).info.image_bytes
     image = tmp_path / "image.bin"
     image.write_bytes(bytes(at % 251 for at in range(size)))

@@ -107,7 +107,14 @@ def in_pages(
     """Return whole flash pages; with tags, each page is followed by its spare area.
 
     A design with a header has it in front. Without an ``identity`` the id follows from the bytes.
+
+    Raises:
+        FlashpagerError: for a design with homes, whose contents a training makes.
+
     """
+    if design.homes:
+        message = "a store of homes is no plain image: take 'flashpager deploy', or --store plain"
+        raise FlashpagerError(message)
     page_bytes = design.flash_page_bytes
     filled = data.ljust((design.flash_pages - design.header_pages) * page_bytes, _ERASED)
     if identity is None:
