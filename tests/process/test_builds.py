@@ -12,10 +12,10 @@ _BOARD = ("--board", "rp2040", "--cache", "2K")
 #: Code that is linked before nearly all other code, and never executed.
 _SHIFT = {"startup.c": ('("fault\\n");', '("fault\\n"); __asm__ volatile (".space 52");')}
 #: Two additional instructions for each byte of a key.
-_SLOWER = {"crypto.c": ("s[i] ^= key[i];", '{ s[i] ^= key[i]; __asm__ volatile ("nop\\n nop"); }')}
+SLOWER = {"crypto.c": ("s[i] ^= key[i];", '{ s[i] ^= key[i]; __asm__ volatile ("nop\\n nop"); }')}
 
 
-def _built(folder: Path, edits: dict[str, tuple[str, str]]) -> Path:
+def built(folder: Path, edits: dict[str, tuple[str, str]]) -> Path:
     """Build the example firmware with texts of its sources replaced, and record it."""
     sources = folder / "firmware"
     shutil.copytree(ROOT / "examples/firmware", sources)
@@ -33,10 +33,10 @@ def _built(folder: Path, edits: dict[str, tuple[str, str]]) -> Path:
 def test_a_shift_and_a_change(tmp_path: Path) -> None:
     """A shift is attributed to luck alone; a change has the same result with or without it."""
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
-    before = _built(tmp_path / "before", {})
-    shifted = _built(tmp_path / "shifted", _SHIFT)
-    slower = _built(tmp_path / "slower", _SLOWER)
-    both = _built(tmp_path / "both", _SHIFT | _SLOWER)
+    before = built(tmp_path / "before", {})
+    shifted = built(tmp_path / "shifted", _SHIFT)
+    slower = built(tmp_path / "slower", SLOWER)
+    both = built(tmp_path / "both", _SHIFT | SLOWER)
 
     shift = flashpager("compare", before, shifted, *_BOARD, "--json").json
     assert shift["code"] == {"ratio": 1, "low": 1, "high": 1}
