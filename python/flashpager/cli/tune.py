@@ -21,7 +21,11 @@ from flashpager.tune.tuning import TuneReport, VerifiedRun
 from flashpager.tune.tuning import tune as tuned
 
 #: The paths that build systems include, beside the package for tuning.
-_INTEGRATIONS = {"make": "integration/flashpager.mk", "cmake": "integration"}
+_INTEGRATIONS = {
+    "make": "integration/flashpager.mk",
+    "cmake": "integration",
+    "zephyr": "integration/zephyr",
+}
 
 
 def tune(
@@ -70,7 +74,7 @@ def tune(
     if json:
         print_json(report.as_dict())
         return
-    _show(read, report)
+    show(read, report)
 
 
 def _integration(name: str) -> str:
@@ -105,7 +109,8 @@ def _write_template(elf: Path, configuration: Path) -> None:
     note(f"{configuration}: complete it, then call 'flashpager tune'")
 
 
-def _show(configuration: TuneConfiguration, report: TuneReport) -> None:
+def show(configuration: TuneConfiguration, report: TuneReport) -> None:
+    """Print the choice, the runs, times after edits, and what was verified."""
     choice = report.choice
     pinned = (
         f"{counted(len(choice.pinned), 'function')} in {choice.ram_bytes:,} of "

@@ -54,3 +54,30 @@ ${tables}")
         COMMAND "${FLASHPAGER_COMMAND}" tune "${folder}/flashpager.toml"
         USES_TERMINAL VERBATIM)
 endfunction()
+
+# flashpager_time_critical(TARGET FILE)
+#
+# Links the functions of FILE into RAM, in a program of the Pico SDK. 'flashpager pin --map … --format
+# pico-sdk -o FILE' writes it. The sections of these functions get names that the SDK's linker scripts
+# put into RAM, as __not_in_flash_func gives them in sources. FILE belongs to the sources; while it is
+# missing, nothing is renamed. The map of the link is beside the
+# program, with .map behind its name.
+function(flashpager_time_critical target file)
+    get_filename_component(list "${file}" ABSOLUTE)
+    if(NOT EXISTS "${list}")
+        file(WRITE "${list}" "")
+    endif()
+    if(NOT CMAKE_OBJCOPY)
+        message(FATAL_ERROR "flashpager_time_critical: CMAKE_OBJCOPY is not set; it names the "
+            "objcopy of the compiler")
+    endif()
+    set(folder "${CMAKE_BINARY_DIR}/flashpager/${target}")
+    file(GENERATE OUTPUT "${folder}/objects.txt" CONTENT "$<JOIN:$<TARGET_OBJECTS:${target}>,\n>\n")
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${list}")
+    target_link_options(${target} PRIVATE "-Wl,-Map=$<TARGET_FILE:${target}>.map")
+    add_custom_command(TARGET ${target} PRE_LINK
+        COMMAND "${CMAKE_COMMAND}" -D "OBJCOPY=${CMAKE_OBJCOPY}" -D "LIST=${list}"
+            -D "OBJECTS=${folder}/objects.txt" -D "APPLIED=${folder}/applied"
+            -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/flashpagerTimeCritical.cmake"
+        VERBATIM)
+endfunction()

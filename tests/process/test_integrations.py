@@ -1,0 +1,174 @@
+"""Tests of files for build systems that are not here in whole: the Pico SDK and Zephyr.
+
+Each is read by what is here of the tool: CMake and West.
+"""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import COMMAND, flashpager, need
+from tests.process.test_pin_boot import (
+    DESIGN,
+    FLAGS,
+    MAIN,
+    SCRIPT,
+    STARTUP,
+    booted,
+    compiled,
+    linked,
+    recorded,
+)
+
+#: A program of the shape of the Pico SDK's: the linker script takes .time_critical* into .data.
+_PICO_PROJECT = f"""
+cmake_minimum_required(VERSION 3.18)
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+project(firmware C)
+find_package(flashpager REQUIRED)
+add_library(sdk INTERFACE)
+target_sources(sdk INTERFACE ${{CMAKE_CURRENT_LIST_DIR}}/startup.c)
+add_executable(fw.elf main.c)
+target_link_libraries(fw.elf sdk)
+target_compile_options(fw.elf PRIVATE {" ".join(FLAGS)})
+target_link_options(fw.elf PRIVATE {" ".join(FLAGS)} -nostartfiles --specs=nano.specs
+    -T ${{CMAKE_SOURCE_DIR}}/fw.ld)
+flashpager_time_critical(fw.elf pinned.objcopy)
+"""
+#: A function of CMake with the arguments that Zephyr's documentation names, which prints them.
+#: https://docs.zephyrproject.org/latest/kernel/code-relocation.html
+_ZEPHYR_FUNCTION = r"""
+function(zephyr_code_relocate)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "NOCOPY;NOKEEP" "LIBRARY;LOCATION;PHDR;FILTER" "FILES")
+    if(arg_UNPARSED_ARGUMENTS OR NOT arg_FILES OR NOT arg_LOCATION)
+        message(FATAL_ERROR "wrong arguments: ${ARGN}")
+    endif()
+    foreach(file IN LISTS arg_FILES)
+        if(NOT EXISTS "${file}")
+            message(FATAL_ERROR "${file}: no such file")
+        endif()
+        message("relocated ${file} ${arg_LOCATION} ${arg_FILTER}")
+    endforeach()
+endfunction()
+"""
+
+
+def run(folder: Path, *command: str | Path, code: int = 0) -> str:
+    """Run a command where flashpager is found; return what it prints."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def functions_in_ram(elf: Path) -> set[str]:
+    """Return the functions that the linker placed in RAM."""
+    symbols = run(elf.parent, "arm-none-eabi-readelf", "-sW", elf)
+    return set(re.findall(r": 2000[0-9a-f]{4} +\d+ FUNC .* (\S+)$", symbols, re.MULTILINE))
+
+
+@pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja"])
+def test_the_pico_sdk_links_the_list(tmp_path: Path, generator: str) -> None:
+    """A function leaves flash with the list that names it, and returns with one that does not."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "cmake", "make", "ninja")
+    sources = (("startup.c", STARTUP), ("main.c", MAIN), ("CMakeLists.txt", _PICO_PROJECT))
+    script = SCRIPT.replace("        INCLUDE pinned.ld\n", "")
+    for name, text in (*sources, ("fw.ld", script)):
+        (tmp_path / name).write_text(text, encoding="ascii")
+    package = flashpager("tune", "--integration", "cmake").out.strip()
+    run(tmp_path, "cmake", "-B", "build", "-G", generator, f"-Dflashpager_DIR={package}")
+    build = ("cmake", "--build", "build")
+    run(tmp_path, *build)
+    elf = tmp_path / "build/fw.elf"
+    assert not functions_in_ram(elf)
+    before = booted(elf)
+    assert before.endswith(" as it should\n")
+    pinned = tmp_path / "pinned.objcopy"
+    found = ("--map", f"{elf}.map", "--format", "pico-sdk", "-o", pinned)
+    names = flashpager("pin", recorded(elf), *DESIGN, *found, "--json").json["pinned"]
+    run(tmp_path, *build)
+    assert len(functions_in_ram(elf)) == len(names) >= 3
+    assert booted(elf) == before
+    assert "lie in RAM" in flashpager("layout", "check", elf, pinned).out
+    # Nothing is left to do.
+    assert "Building" not in run(tmp_path, *build)
+    first, *others = pinned.read_text(encoding="ascii").splitlines()
+    pinned.write_text("".join(f"{line}\n" for line in others), encoding="ascii")
+    run(tmp_path, *build)
+    left = first.rpartition(".")[2]
+    assert len(functions_in_ram(elf)) == len(names) - 1
+    assert left not in functions_in_ram(elf)
+    # An object that is compiled anew gets the list again.
+    (tmp_path / "main.c").touch()
+    run(tmp_path, *build)
+    assert len(functions_in_ram(elf)) == len(names) - 1
+    assert booted(elf) == before
+
+
+def relocations(folder: Path, calls: Path) -> dict[str, list[str]]:
+    """Return the functions of each source that the calls relocate to RAM, as CMake reads them."""
+    script = folder / "read.cmake"
+    text = f'{_ZEPHYR_FUNCTION}\ninclude("{calls}")\n'
+    script.write_text(text, encoding="ascii")
+    printed = run(folder, "cmake", "-P", script)
+    found: dict[str, list[str]] = {}
+    for line in printed.splitlines():
+        word, source, location, pattern = line.split()
+        assert (word, location) == ("relocated", "RAM")
+        sections = [f".text.{name}" for name in ("mix", "fold", "swap", "main", "tick", "host")]
+        found[source] = [one for one in sections if re.match(pattern, one)]
+    return found
+
+
+def test_west_runs_the_command(tmp_path: Path) -> None:
+    """West finds the command in a workspace, and CMake reads what it writes, with whole paths."""
+    need("cmake")
+    if importlib.util.find_spec("west") is None:
+        pytest.skip("no west (pip install west)")
+    build = tmp_path / "app/build"
+    (build / "zephyr").mkdir(parents=True)
+    compiled(build)
+    elf = linked(build, "zephyr.elf")
+    shutil.copy(f"{elf}.map", build / "zephyr/zephyr.map")
+    trace = recorded(elf)
+    listed = [{"directory": str(build), "file": name} for name in ("main.c", "startup.c")]
+    (build / "compile_commands.json").write_text(json.dumps(listed), encoding="ascii")
+    package = Path(flashpager("tune", "--integration", "zephyr").out.strip())
+    scripts = tmp_path / "app/scripts"
+    scripts.mkdir()
+    for file in package.glob("*west*"):
+        shutil.copy(file, scripts)
+    manifest = "manifest:\n  self:\n    path: app\n    west-commands: scripts/west-commands.yml\n"
+    (tmp_path / "app/west.yml").write_text(manifest, encoding="ascii")
+    west = (sys.executable, "-m", "west")
+    run(tmp_path, *west, "init", "-l", "app")
+    assert "flashpager" in run(tmp_path / "app", *west, "help")
+    options = ("--board", "rp2040", "--ram", "600", "--cache", "512")
+    command = (*west, "flashpager", trace, *options)
+    run(tmp_path / "app", *command)
+    found = relocations(tmp_path, tmp_path / "app/flashpager.cmake")
+    assert set(found) <= {str(build / "main.c"), str(build / "startup.c")}
+    assert len([name for names in found.values() for name in names]) >= 3
+    # A path that fits two sources is not guessed.
+    listed += [{"directory": str(tmp_path), "file": "other/main.c"}]
+    (build / "compile_commands.json").write_text(json.dumps(listed), encoding="ascii")
+    kept = (tmp_path / "app/flashpager.cmake").read_bytes()
+    assert "main.c: 2 sources of" in run(tmp_path / "app", *command, code=1)
+    assert (tmp_path / "app/flashpager.cmake").read_bytes() == kept
+    missing = run(tmp_path / "app", *command, "--build-dir", "none", code=1)
+    assert "none/compile_commands.json: no such file" in missing
