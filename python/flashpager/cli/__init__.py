@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -235,15 +235,15 @@ def _refuse_closed_streams() -> None:
         sys.exit(EXIT_WRONG)
 
 
-def main() -> None:
-    """Run the command line.
+def main(application: typer.Typer = app, arguments: Sequence[str] | None = None) -> None:
+    """Run a command line, by default ``flashpager`` with the arguments of this process.
 
     The exit code is 0 on success, 1 if an answer does not meet a need, 2 for errors that
     the user can correct, and 130 after an interruption.
     """
     _refuse_closed_streams()
     try:
-        code = app(standalone_mode=False)
+        code = application(args=arguments, standalone_mode=False)
         sys.stdout.flush()
     except NotMetError as error:
         _give_up_output()

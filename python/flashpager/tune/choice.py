@@ -210,5 +210,7 @@ def _pinned(
 
 def veneers(elf: Path) -> list[str]:
     """Return the symbols of code that the linker inserted for calls that reach too far."""
-    found = re.findall(rb"\x00(__\w+_veneer)(?=\x00)", elf.read_bytes())
+    # The second is the form of lld, which calls a veneer a thunk.
+    pattern = rb"\x00(__\w+_veneer|__\w+Thunk_[^\x00]+)(?=\x00)"
+    found = re.findall(pattern, elf.read_bytes())
     return sorted({name.decode("ascii", "replace") for name in found})

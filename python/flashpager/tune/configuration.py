@@ -71,6 +71,16 @@ class Workload:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkAdvice:
+    """What to change in a build whose link lacks something."""
+
+    #: How to let the linker script include the fragments.
+    include: str
+    #: How to let the linker write the map.
+    map_: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class TuneConfiguration:
     """The content of a configuration, with paths made absolute."""
 
@@ -98,6 +108,8 @@ class TuneConfiguration:
     misses_within: float
     #: Patterns of output lines that may differ.
     ignored: tuple[re.Pattern[str], ...]
+    #: What to do about a link that lacks something; None for the advice on other builds.
+    advice: LinkAdvice | None = None
 
     @property
     def folder(self) -> Path:
@@ -126,8 +138,19 @@ class TuneConfiguration:
         if not path.is_file():
             message = f"{path}: no such file; 'flashpager tune --init firmware.elf' writes one"
             raise FlashpagerError(message)
-        path = path.absolute()
-        tables = _Tables(read_toml(path), path)
+        return cls.from_tables(read_toml(path), path.absolute())
+
+    @classmethod
+    def from_tables(
+        cls, given: Mapping[str, object], path: Path, advice: LinkAdvice | None = None
+    ) -> "TuneConfiguration":
+        """Take the tables of a configuration, whose paths count from the folder of ``path``.
+
+        Raises:
+            FlashpagerError: if a field is missing, wrong or unknown; the message names ``path``.
+
+        """
+        tables = _Tables(given, path)
         build = tables.table("build", _BUILD)
         choose = tables.table("choose", _CHOOSE)
         verify = tables.table("verify", _VERIFY)
@@ -161,6 +184,7 @@ class TuneConfiguration:
             else None,
             misses_within=verify.share("misses_within"),
             ignored=verify.patterns("ignore_output"),
+            advice=advice,
         )
 
 

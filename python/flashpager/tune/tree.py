@@ -186,11 +186,15 @@ class BuildTree:
             )
             raise FlashpagerError(message)
         if not configuration.map_.is_file():
-            message = (
-                f"{configuration.map_}: the link wrote no such map; link with "
-                f"-Wl,-Map={configuration.map_.name}, and name it as [build] map in "
-                f"{configuration.path}"
+            advice = (
+                configuration.advice.map_
+                if configuration.advice
+                else (
+                    f"link with -Wl,-Map={configuration.map_.name}, and name it as [build] map in "
+                    f"{configuration.path}"
+                )
             )
+            message = f"{configuration.map_}: the link wrote no such map; {advice}"
             raise FlashpagerError(message)
 
     def check_marks(self) -> None:
@@ -203,10 +207,13 @@ class BuildTree:
         text = self._configuration.map_.read_text(encoding="utf-8", errors="replace")
         for name, path in self.fragments.items():
             if MARKS[name] not in text:
-                message = (
-                    f"{path}: the linker script does not include it; add the line 'INCLUDE "
-                    f"{path.name}' {_PLACES[name]}, and '-L {path.parent}' to the link"
+                advice = (
+                    f"add the line 'INCLUDE {path.name}' {_PLACES[name]}, and '-L {path.parent}' "
+                    "to the link"
                 )
+                if self._configuration.advice is not None:
+                    advice = self._configuration.advice.include
+                message = f"{path}: the linker script does not include it; {advice}"
                 raise FlashpagerError(message)
 
     def without_choice(self) -> dict[str, str]:

@@ -190,9 +190,10 @@ class _Tuning:
                 )
                 raise FlashpagerError(message)
         if wrong:
+            instead = f"; include {where.name} before all other lines that take code"
             message = (
                 f"{elf}: {counted(len(wrong), 'unit')} of {where} do not lie there, {wrong[0]} "
-                f"first; include {where.name} before all other lines that take code"
+                f"first{self._reason() or instead}"
             )
             raise FlashpagerError(message)
 
