@@ -40,6 +40,7 @@ PACKAGES = {
     "ld.lld": "lld",
     "lz4.h": "liblz4-dev",
     "mvn": "maven",
+    "ninja": "ninja-build",
     "nm": "binutils",
     "node": "nodejs",
     "objcopy": "binutils",

@@ -235,7 +235,11 @@ def _refuse_closed_streams() -> None:
         sys.exit(EXIT_WRONG)
 
 
-def main(application: typer.Typer = app, arguments: Sequence[str] | None = None) -> None:
+def main(
+    application: typer.Typer = app,
+    arguments: Sequence[str] | None = None,
+    name: str | None = None,
+) -> None:
     """Run a command line, by default ``flashpager`` with the arguments of this process.
 
     The exit code is 0 on success, 1 if an answer does not meet a need, 2 for errors that
@@ -243,7 +247,7 @@ def main(application: typer.Typer = app, arguments: Sequence[str] | None = None)
     """
     _refuse_closed_streams()
     try:
-        code = application(args=arguments, standalone_mode=False)
+        code = application(args=arguments, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except NotMetError as error:
         _give_up_output()

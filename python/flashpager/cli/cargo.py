@@ -31,7 +31,7 @@ def cargo(
     cargo_options: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- OPTIONS]",
+            metavar="-- OPTION",
             help="Further options of cargo build, as -- --locked --features usb.",
             show_default=False,
         ),
@@ -82,4 +82,5 @@ def cargo(
 def main() -> None:
     """Run the command. Cargo names the subcommand as the first argument."""
     arguments = sys.argv[1:]
-    run(app, arguments[1:] if arguments[:1] == ["flashpager"] else arguments)
+    given = arguments[1:] if arguments[:1] == ["flashpager"] else arguments
+    run(app, given, "cargo flashpager")
