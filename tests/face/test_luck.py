@@ -1,5 +1,7 @@
 """Tests of luck, the command that measures how much of a time is due to the placement of code."""
 
+import itertools
+import json
 import re
 from pathlib import Path
 from random import Random
@@ -8,6 +10,8 @@ import pytest
 
 from flashpager._engine import draw_kinds
 from flashpager.choose import luck as lucks
+from flashpager.plots import luck as picture
+from flashpager.plots import style
 from tests.conftest import ROOT, fails, flashpager
 
 _CARD = ROOT / "examples/traces/card-firmware.trace"
@@ -68,6 +72,56 @@ def test_sentences_are_true() -> None:
                 assert abs(float(end) / 100 - quantile.time_ns / drawn.time_ns) < 0.0051
             seen.add(matched[1])
     assert seen == {"little", "better", "worse"}
+
+
+def test_the_picture_is_true() -> None:
+    """Each draw is in one bar, the marks have their times, and the title is a true sentence."""
+    random = Random(3)  # noqa: S311
+    for _ in range(60):
+        width = random.choice((0, 1e-5, 0.01, 0.3))
+        own = 1e6 * random.choice((1, 1 + random.uniform(-2 * width, 2 * width)))
+        times = [1e6 * random.uniform(1 - width, 1 + width) for _ in range(40)]
+        drawn = _Drawn(own, times)
+        shares = [time / own for time in times]
+        bars = picture.bins(shares)
+        for one, following in itertools.pairwise(bars):
+            assert one.high == pytest.approx(following.low)
+        assert bars[0].low <= min(shares)
+        assert bars[-1].high >= max(shares) * (1 - 1e-12)
+        assert sum(each.links for each in bars) == len(times)
+        edge = 1e-9 * bars[-1].high
+        for each in bars:
+            inside = sum(each.low + edge < share < each.high - edge for share in shares)
+            touching = sum(each.low - edge <= share <= each.high + edge for share in shares)
+            assert inside <= each.links <= touching
+        spec = picture.distribution(drawn).to_dict()  # type: ignore[arg-type]
+        title = " ".join(spec["title"]["text"]).replace("\u00a0", " ")
+        assert f"{title}." == lucks.sentences(drawn, "edits")[0]  # type: ignore[arg-type]
+        subtitle = " ".join(spec["title"]["subtitle"])
+        assert subtitle.startswith("40 links drawn, each a commit from this one")
+        rows = [row for rows in spec["datasets"].values() for row in rows if "share" in row]
+        marked = sorted(row["share"] for row in rows if "name" not in row)
+        assert marked == [drawn.p5.time_ns / own, drawn.p95.time_ns / own]
+        assert [row["share"] for row in rows if "name" in row] == [1]
+        low, high = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+        assert low <= min(1, *shares)
+        assert high >= max(1, *shares)
+
+
+def test_the_picture_is_in_the_report(tmp_path: Path) -> None:
+    """With draws the report has the picture, in colours that a dark page replaces; else not."""
+    pictures = tmp_path / "pictures"
+    command = ("report", _CARD, *_BOARD, "-o", tmp_path / "report.html", "--plots", pictures)
+    flashpager(*command)
+    assert not (pictures / "luck.png").exists()
+    assert "Other links" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    flashpager(*command, "--luck", "20")
+    assert (pictures / "luck.png").is_file()
+    assert "Other links" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    drawn = _Drawn(1e6, [0.9e6, 1.1e6])
+    text = json.dumps(picture.distribution(drawn).to_dict())  # type: ignore[arg-type]
+    colours = set(re.findall(r"#[0-9A-Fa-f]{6}", text))
+    assert colours <= {*style.THEME, "#444444"}
 
 
 def test_table_and_json_agree() -> None:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError
+from flashpager._engine import Design, DesignLuck, FlashpagerError
 from flashpager.base.files import refuse_overwriting
-from flashpager.choose import luck as lucks
 from flashpager.cli import options
 from flashpager.cli.console import counting, note
 from flashpager.cli.long import Exact, blocks_of, sample_of
@@ -52,7 +51,7 @@ def report(
     if plots is not None:
         make_folder(plots)
     lucky = drawn_luck([trace], design, luck)
-    built = _built(trace, design, flags, exact=exact, luck=lucks.line(lucky) if lucky else "")
+    built = _built(trace, design, flags, exact=exact, luck=lucky)
     built.write_html(output)
     pictures = built.write_pictures(plots) if plots is not None else []
     note(f"{output}: {len(built.rows)} designs, {len(built.charts)} charts")
@@ -64,7 +63,12 @@ def report(
 
 
 def _built(
-    trace: Path, design: Design, flags: options.DesignFlags, *, exact: bool, luck: str
+    trace: Path,
+    design: Design,
+    flags: options.DesignFlags,
+    *,
+    exact: bool,
+    luck: DesignLuck | None,
 ) -> "PagingReport | HardwareCacheReport":
     """Replay the designs of the page."""
     info = _engine.trace_info(trace)

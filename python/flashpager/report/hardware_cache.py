@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import BlockStatistics, Design, FlashpagerError, Row
+from flashpager._engine import BlockStatistics, Design, DesignLuck, FlashpagerError, Row
 from flashpager.base.quantities import counted, duration, format_size, percent, si, significant
+from flashpager.choose import luck as lucks
 from flashpager.choose.hardware_changes import (
     NO_CHANGE_HELPS,
     NO_MISS,
@@ -14,6 +15,7 @@ from flashpager.choose.hardware_changes import (
 )
 from flashpager.judge.losses import Losses, clock_mhz
 from flashpager.plots import hardware_cache as plots
+from flashpager.plots import luck as luck_plots
 from flashpager.plots import style
 from flashpager.plots.hardware_cache import CacheLoss
 from flashpager.record.trace import Trace, how_it_ended
@@ -39,8 +41,8 @@ class HardwareCacheReport(page.ReportPage):
     rows: list[Row]
     #: Unpublished facts of the board.
     unknown: list[str] = field(default_factory=list)
-    #: The line about other links of the program; empty if none were drawn.
-    luck: str = ""
+    #: Other links of the program; None if none were drawn.
+    luck: DesignLuck | None = None
 
     @property
     def setting(self) -> str:
@@ -83,7 +85,7 @@ def build(
     blocks: BlockStatistics | None = None,
     origins: str = "",
     unknown: list[str] | None = None,
-    luck: str = "",
+    luck: DesignLuck | None = None,
 ) -> HardwareCacheReport:
     """Replay a trace through a design, similar ones, and each change that may save time.
 
@@ -94,7 +96,7 @@ def build(
         blocks: the trace's block statistics, if they are already known.
         origins: the sources of the design's values, in words.
         unknown: unpublished facts of its board.
-        luck: a line about other links of the program.
+        luck: other links of the program, drawn by edits; None without.
 
     """
     with bundled() as script:
@@ -105,6 +107,8 @@ def build(
         changes = helpful_changes([opened], design)
         functions, slim, one_function = function_charts(trace, own, None)
         charts = {**_charts(rows, changes), **functions}
+        if luck is not None:
+            charts["luck"] = luck_plots.distribution(luck, f"{own.design.part}, {own.design.bus}")
         return HardwareCacheReport(
             trace=trace,
             info=opened.info,
@@ -199,8 +203,8 @@ def _cycles(cycles: float | None) -> str:
 def _notices(report: HardwareCacheReport) -> list[tuple[str, str]]:
     notices = [("Design", text) for text in report.own.warnings]
     notices += [("Not published", text) for text in report.unknown]
-    if report.luck:
-        notices.append(("Luck", report.luck))
+    if report.luck is not None:
+        notices.append(("Luck", lucks.line(report.luck)))
     if report.own.run is None:
         text = "the run time is unknown without one: give --processor, as cortex-m4@64MHz"
         notices.append(("Processor", text))
@@ -234,8 +238,9 @@ def _render(report: HardwareCacheReport) -> str:
     own = report.own
     figures = report.figures()
     others = ["lost-over-cache-size", "lost-over-line"]
-    functions = [name for name in figures if name not in (*others, "what-bites")]
-    sections = [("Other caches", others), ("Functions", functions)]
+    links = [name for name in figures if name == "luck"]
+    functions = [name for name in figures if name not in (*others, *links, "what-bites")]
+    sections = [("Other links", links), ("Other caches", others), ("Functions", functions)]
     handler = own.prices.handler
     line = own.design.cache_page_bytes
     prices = [
