@@ -45,7 +45,8 @@ _LISTED_NAMES = 3
 #: What each format of a build system cannot express.
 _INEXPRESSIBLE = {
     "pico-sdk": "a unit that is not the section of one function",
-    "esp-idf": "a unit that is not the section of one function, or lies in no archive",
+    "esp-idf": "a unit that is not the section of one function, or lies in no archive, or has a "
+    "name that ldgen refuses, as .text.startup.main",
     "zephyr": "a unit that is not the section of one function, or whose object does not name its "
     "source file",
 }

@@ -112,6 +112,19 @@ fn stem(object: &str) -> &str {
     file.split('.').next().unwrap_or(file)
 }
 
+/// Returns true if a name of a symbol is an identifier, as ldgen of ESP-IDF requires. Parts and copies
+/// of functions have others, as `f.constprop.0`.
+fn is_identifier(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Returns true if ldgen takes the name of an object.
+fn is_object(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
 /// Writes a mapping for each archive, with an entry `object:symbol (noflash)` for each function.
 fn esp_idf(pinned: &[&InputSection], names: &[&str]) -> PinText {
     let mut written = PinText::default();
@@ -119,7 +132,7 @@ fn esp_idf(pinned: &[&InputSection], names: &[&str]) -> PinText {
     for (input, name) in pinned.iter().zip(names) {
         let archive = input.file.rsplit('/').next().unwrap_or(&input.file);
         match function(input) {
-            Some(function) if !input.member.is_empty() => {
+            Some(function) if is_identifier(function) && is_object(stem(&input.member)) => {
                 let entry = format!("    {}:{function} (noflash)\n", stem(&input.member));
                 by_archive.entry(archive).or_default().push(entry);
             }
@@ -223,6 +236,21 @@ mod tests {
              card:transact (noflash)\n\n"
         );
         assert_eq!(left_out, ["helper", "memcpy"]);
+    }
+
+    #[test]
+    fn esp_idf_leaves_out_what_ldgen_refuses() {
+        let inputs = vec![
+            input("libmain.a", "card.c.obj", ".text.transact.constprop.0", 0),
+            input("libmain.a", "3des.c.obj", ".text.encrypt", 4),
+            input("libmain.a", "card-io.c.obj", ".text.send", 8),
+        ];
+        let map = LinkMap::new(Linker::GnuLd, Vec::new(), inputs, Vec::new());
+        let all: Vec<&InputSection> = map.inputs.iter().collect();
+        let names = ["transact.constprop.0", "encrypt", "send"];
+        let PinText { text, left_out, .. } = pinned(&map, &all, &names, PinFormat::EspIdf);
+        assert_eq!(left_out, ["transact.constprop.0", "encrypt"]);
+        assert!(text.ends_with("entries:\n    card-io:send (noflash)\n\n"), "{text}");
     }
 
     #[test]
