@@ -249,10 +249,11 @@ pub(super) fn schedules() -> Vec<&'static str> {
     Schedule::ALL.iter().map(|(name, _)| *name).collect()
 }
 
-/// The policies without parameters that take any number of frames: some are for hardware, which
-/// has powers of two.
+/// The policies without parameters that take any number of frames. Hardware has powers of two,
+/// and a byte numbers 255 frames.
 pub(super) fn policies_without_parameters() -> Vec<&'static str> {
-    let takes_any = |name: &str| name.parse().is_ok_and(|spec: PolicySpec| spec.check(3).is_ok());
+    let takes = |spec: &PolicySpec| [3, u32::MAX].iter().all(|frames| spec.check(*frames).is_ok());
+    let takes_any = |name: &str| name.parse().is_ok_and(|spec: PolicySpec| takes(&spec));
     let plain = pager::POLICIES.iter().filter(|(_, parameters)| *parameters == 0);
     plain.map(|(name, _)| *name).filter(|name| takes_any(name)).collect()
 }

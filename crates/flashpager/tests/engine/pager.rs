@@ -1,14 +1,15 @@
 //! Policies that page data: their victims, the effect of writes, and their use outside of a replay.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use flashpager::pager::{
-    Moment, NEVER, POLICIES, Page, Pager, Policy, PolicySpec, PolicyVisitor, ReferenceOutcome,
-    Shape,
+    Moment, NEVER, POLICIES, Page, PageClasses, Pager, Policy, PolicySpec, PolicyVisitor,
+    ReferenceOutcome, ReuseClasses, Shape,
 };
 use proptest::prelude::*;
 
-use crate::reference::{self, CleanFirst, policies};
+use crate::reference::{self, CleanFirst, gclock_with, lru_array_with, policies};
 
 fn spec(policy: &str) -> PolicySpec {
     policy.parse().unwrap()
@@ -145,6 +146,59 @@ proptest! {
         }
     }
 
+    /// With classes drawn at random, every victim and every walk are those of the lists.
+    #[test]
+    fn policies_with_reuse_classes_agree(
+        (order, frames) in orders(),
+        classes in prop::collection::vec((0..4u8, 0..4u8), 20),
+    ) {
+        let shape = Shape { frames: frames as u32, pages: 20, ways: None };
+        let by_page = classes.iter().map(|(fill, used)| PageClasses { fill: *fill, used: *used });
+        let trained = Arc::new(ReuseClasses::new(by_page.collect()).unwrap());
+        for (name, slow) in [("lru-array", lru_array_with as fn(_, _) -> _), ("gclock", gclock_with)] {
+            let classes = classes.clone();
+            let of = move |page: Page| {
+                let (fill, used) = classes[page as usize];
+                (usize::from(fill), usize::from(used))
+            };
+            let mut expected = slow(frames, Box::new(of));
+            let policy = spec(name).with_classes(trained.clone()).unwrap();
+            let mut pager = Pager::new(&policy, shape).unwrap();
+            let mut before: Vec<Page> = Vec::new();
+            for page in &order {
+                let outcome = pager.reference(*page).unwrap();
+                let step = expected(*page, &[]);
+                prop_assert!(same(outcome, step.outcome), "{name}: {outcome:?}, {:?}", step.outcome);
+                if let ReferenceOutcome::Miss { victim, .. } = outcome {
+                    prop_assert_eq!(victim, before.iter().find(|page| !step.cached.contains(page)).copied());
+                }
+                for page in 0..20 {
+                    prop_assert_eq!(pager.would_hit(page), step.usable.contains(&page));
+                }
+                before = step.cached;
+            }
+        }
+    }
+
+    /// With all classes 3 an array is LRU, and with all classes 1 generalized Clock is Clock.
+    #[test]
+    fn one_class_is_lru_or_clock((order, frames) in orders()) {
+        let shape = Shape { frames: frames as u32, pages: 20, ways: None };
+        let outcomes = |policy: PolicySpec| policy.visit(shape, All(&order)).unwrap();
+        for (name, plain, class) in [("lru-array", "lru", 3), ("gclock", "clock", 1)] {
+            let all = ReuseClasses::new(vec![PageClasses::both(class); 20]).unwrap();
+            let trained = spec(name).with_classes(Arc::new(all)).unwrap();
+            let mut plain = outcomes(spec(plain));
+            for outcome in &mut plain {
+                if *outcome == ReferenceOutcome::BitSet {
+                    *outcome = ReferenceOutcome::Hit;
+                }
+            }
+            prop_assert_eq!(&outcomes(spec(name)), &plain, "{}", name);
+            prop_assert_eq!(&outcomes(trained), &plain, "{}", name);
+        }
+    }
+
     /// The two differ only in the look at the oldest page's dirty bit.
     #[test]
     fn cflru_is_lru_where_nothing_is_written(
@@ -179,6 +233,27 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn an_array_of_bytes_has_255_frames() {
+    assert!(spec("lru-array").check(255).is_ok());
+    let error = spec("lru-array").check(256).unwrap_err().to_string();
+    assert!(error.contains("lru-array with 256 frames: a byte numbers at most 255"), "{error}");
+}
+
+#[test]
+fn classes_are_for_their_policies_and_images() {
+    let classes = |class| ReuseClasses::new(vec![PageClasses::both(class); 9]);
+    assert!(classes(4).is_err());
+    let three = Arc::new(classes(3).unwrap());
+    assert!(spec("lru").with_classes(three.clone()).is_err());
+    let policy = spec("lru-array").with_classes(three).unwrap();
+    assert_eq!(policy.to_string(), "lru-array");
+    assert_eq!(policy.metadata().unwrap().bytes(30), 38);
+    assert!(policy.check(30).is_ok());
+    assert!(Pager::new(&policy, Shape { frames: 3, pages: 10, ways: None }).is_err());
+    assert!(Pager::new(&policy, Shape { frames: 3, pages: 9, ways: None }).is_ok());
 }
 
 /// Pages 1 and 2 are dirty: 3 is the oldest clean one, but only a window of 3 reaches it.

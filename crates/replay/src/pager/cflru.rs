@@ -44,7 +44,7 @@ fn window_of(frames: u32, parameters: &[PolicyParameter]) -> Result<u64> {
             format!("cflru({share}%): the window takes 1 to 100 % of the frames"),
         )),
         Some(PolicyParameter::Percent(share)) => Ok((u64::from(frames) * share / 100).max(1)),
-        None => Err(Error::design("cflru needs its window")),
+        _ => Err(Error::design("cflru needs its window")),
     }
 }
 

@@ -51,7 +51,7 @@ fn most_valid(name: &str, frames: u32, parameters: &[PolicyParameter]) -> Result
         Some(PolicyParameter::Percent(share)) => {
             ((u64::from(frames) * share / 100).max(1), format!("{share}%"))
         }
-        None => return Err(Error::design(format!("{name} needs the length of its valid list"))),
+        _ => return Err(Error::design(format!("{name} needs the length of its valid list"))),
     };
     if valid == 0 || valid >= u64::from(frames) {
         return Err(Error::design(format!(

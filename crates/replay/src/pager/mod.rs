@@ -26,13 +26,16 @@
 
 mod arc;
 mod cflru;
+mod classes;
 mod clock;
 mod fifo;
 mod fifo_sc;
+mod gclock;
 mod lirs;
 mod lists;
 mod lru;
 mod lru_2;
+mod lru_array;
 mod min;
 mod no_op_hits;
 mod pa_clock;
@@ -49,9 +52,12 @@ mod stepped;
 mod table;
 mod two_q;
 
+pub use classes::{MAX_CLASS, PageClasses, ReuseClasses};
 pub use sets::PerSet;
 pub use sizes::{AllSizes, PageSpan, PerSize, ReferenceBlock};
 pub use stepped::Pager;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -182,20 +188,22 @@ pub trait Policy: Sized + Send + Sync + 'static {
 }
 
 /// A parameter of a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PolicyParameter {
     /// A number.
     Number(u64),
     /// A percentage of the frames.
     Percent(u64),
+    /// The trained reuse classes of all pages, which the policy's name does not show.
+    Classes(Arc<ReuseClasses>),
 }
 
 impl PolicyParameter {
     /// The number of a parameter that cannot be a percentage.
-    fn number(self, name: &str) -> Result<u64> {
+    fn number(&self, name: &str) -> Result<u64> {
         match self {
-            Self::Number(number) => Ok(number),
-            Self::Percent(_) => Err(Error::design(format!("{name} is a number, not {self}"))),
+            Self::Number(number) => Ok(*number),
+            _ => Err(Error::design(format!("{name} is a number, not {self}"))),
         }
     }
 }
@@ -205,6 +213,7 @@ impl std::fmt::Display for PolicyParameter {
         match self {
             Self::Number(number) => write!(f, "{number}"),
             Self::Percent(percent) => write!(f, "{percent}%"),
+            Self::Classes(_) => f.write_str("classes"),
         }
     }
 }
@@ -262,7 +271,43 @@ impl PolicySpec {
         }
         self
     }
+
+    /// The policy with trained reuse classes.
+    ///
+    /// # Errors
+    /// A policy without classes.
+    pub fn with_classes(self, classes: Arc<ReuseClasses>) -> Result<Self> {
+        if self.default_class().is_none() {
+            return Err(Error::design(format!(
+                "reuse classes with {self}: take {} or {}, which have them",
+                lru_array::NAME,
+                gclock::NAME
+            )));
+        }
+        Ok(Self { parameters: vec![PolicyParameter::Classes(classes)], ..self })
+    }
+
+    /// The class of fills and uses of all pages without trained classes; `None` for a policy that
+    /// has no classes.
+    pub fn default_class(&self) -> Option<u8> {
+        match self.name {
+            lru_array::NAME => Some(lru_array::DEFAULT_CLASS),
+            gclock::NAME => Some(gclock::DEFAULT_CLASS),
+            _ => None,
+        }
+    }
+
+    /// The trained reuse classes; `None` without.
+    pub fn classes(&self) -> Option<&ReuseClasses> {
+        match self.parameters.first() {
+            Some(PolicyParameter::Classes(classes)) => Some(classes),
+            _ => None,
+        }
+    }
 }
+
+/// Bytes per frame for the class of a use, which is needed while the page is in its frame: two bits.
+const CLASS_BYTES_PER_FRAME: f64 = 0.25;
 
 /// An action on a policy whose type is known only after its name is read.
 pub trait PolicyVisitor {
@@ -335,7 +380,8 @@ macro_rules! policies {
             /// # Errors
             /// If a parameter does not suit it.
             pub fn check(&self, frames: u32) -> Result<()> {
-                let shape = Shape { frames, pages: 1, ways: None };
+                let pages = self.classes().map_or(1, ReuseClasses::pages);
+                let shape = Shape { frames, pages, ways: None };
                 match self.name {
                     $($name => <$type>::new(shape, &self.parameters).map(drop),)*
                     other => Err(unknown(other)),
@@ -377,10 +423,15 @@ macro_rules! policies {
 
             /// The RAM that a device needs for the policy; `None` if no device can run it.
             pub fn metadata(&self) -> Option<PolicyMetadata> {
-                match self.name {
+                let metadata = match self.name {
                     $($name => <$type as Policy>::METADATA,)*
                     _ => None,
-                }
+                };
+                let classes = self.classes().map_or(0.0, |_| CLASS_BYTES_PER_FRAME);
+                metadata.map(|metadata| PolicyMetadata {
+                    bytes_per_frame: metadata.bytes_per_frame + classes,
+                    ..metadata
+                })
             }
         }
     };
@@ -403,6 +454,8 @@ policies! {
     "cflru" => cflru::Cflru, parameters 1;
     "random" => random::Random, parameters 1;
     "plru" => plru::Plru, parameters 0;
+    "lru-array" => lru_array::LruArray, parameters 0;
+    "gclock" => gclock::GClock, parameters 0;
 }
 
 fn unknown(name: &str) -> Error {
@@ -472,7 +525,7 @@ impl std::str::FromStr for PolicySpec {
 impl std::fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)?;
-        if !self.parameters.is_empty() {
+        if !self.parameters.is_empty() && self.classes().is_none() {
             let numbers: Vec<String> =
                 self.parameters.iter().map(PolicyParameter::to_string).collect();
             write!(f, "({})", numbers.join(","))?;

@@ -4,6 +4,7 @@
 //!
 //! To add a policy: one function in a file beside this one, and its row in [`POLICIES`].
 
+mod classes;
 mod clocks;
 mod ghosts;
 mod hierarchy;
@@ -28,6 +29,7 @@ use flashpager::trace::Run;
 use others::generator;
 use sets::in_sets;
 
+pub use classes::{gclock_with, lru_array_with};
 pub use others::CleanFirst;
 pub use replay::{Replayed, Setup, replay, with_sums};
 
@@ -104,10 +106,17 @@ pub const POLICIES: &[(&str, Policy, Samples)] = &[
     ("cflru", others::cflru, windows),
     ("random", others::random, seeds),
     ("plru", sets::plru, trees),
+    ("lru-array", classes::lru_array, bytes),
+    ("gclock", classes::gclock, no_parameters),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
     vec![vec![]]
+}
+
+/// The parameters of an array of bytes, which number at most 255 frames.
+fn bytes(frames: usize) -> Vec<Vec<u64>> {
+    if frames <= 255 { vec![vec![]] } else { vec![] }
 }
 
 /// The parameters of a tree, which needs a power of two of frames.
