@@ -28,6 +28,7 @@ class DesignFields(TypedDict, total=False):
     tag_bytes: int | str | None
     store: str
     policy: str
+    classes: str | None
     ways: int | str | None
     prefetch_lines: int | str | None
     line_fetch: str
@@ -252,6 +253,11 @@ class Design:
     @property
     def cache_page_bytes(self) -> int:
         """A cache page in bytes, a power of two."""
+    @property
+    def classes(self) -> str | None:
+        """The file of trained reuse classes, for a policy that has classes, in a store of homes;
+        None without.
+        """
     @property
     def clip_bus(self) -> bool:
         """True if a bus may be faster or wider than the part, which is then read at its own
@@ -1428,7 +1434,9 @@ class StoredPart:
 
     @property
     def homes(self) -> Row:
-        """The part with the trained homes; the same as `plain` if the plain store is kept."""
+        """The part with the trained homes, and classes if any were kept; the same as `plain` if
+        the plain store is kept.
+        """
     @property
     def is_held_out(self) -> bool:
         """True if the part did not train the homes."""
@@ -1438,6 +1446,9 @@ class StoredPart:
     @property
     def trace(self) -> int:
         """The index of its trace."""
+    @property
+    def without_classes(self) -> Row | None:
+        """The part with homes that were trained without classes; None unless classes were trained."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1446,14 +1457,26 @@ class TrainedHomes:
     """Homes that were trained on one trace or more."""
 
     @property
+    def classes(self) -> list[tuple[int, int]] | None:
+        """The reuse classes of each page, of a fill and of a use; None if there are none."""
+    @property
     def parts(self) -> list[StoredPart]:
         """By trace, the part that trained, and the part behind it if one is held out."""
+    @property
+    def passes(self) -> int:
+        """The passes over all pages in which classes were trained; 0 if none were."""
     @property
     def slots(self) -> list[list[int]]:
         """The pages in the slots of each home; empty if the plain store is kept."""
     @property
     def summary(self) -> HomesSummary:
         """The homes and their training."""
+    def classes_file(self) -> str:
+        """The text of a file with the reuse classes, which a design takes as ``classes``.
+
+        Raises:
+            FlashpagerError: for a policy without classes.
+        """
     def flash_image(self, image: bytes) -> bytes:
         """The flash image of the store, made of the bytes of the program's image.
 
@@ -1465,10 +1488,14 @@ def train_homes(
     traces: Sequence[tuple[str | os.PathLike[str], int]],
     design: Design,
     train: str | None = None,
+    *,
+    trains_classes: bool = False,
+    progress: Callable[[int, int, int], object] | None = None,
 ) -> TrainedHomes:
     """Train homes for a design on traces of one program, each with its weight. ``train`` describes the
     first runs of each trace that train, as a warm-up is written; the rest is held out. None trains
-    on all.
+    on all. With ``trains_classes`` reuse classes are trained, too; ``progress`` then receives the
+    passes over all pages that are done, and the pages of this pass, done and in all.
     """
 
 @final

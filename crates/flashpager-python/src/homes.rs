@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::design::Design;
 use crate::replay::{HomesSummary, Row};
-use crate::seam::{ToPyView, raise, run, view};
+use crate::seam::{ToPyView, call_progress, raise, run, view};
 
 view! {
     /// A part of a trace with both stores.
@@ -19,8 +19,11 @@ view! {
         is_held_out: bool,
         /// The part with the plain store.
         plain: Row,
-        /// The part with the trained homes; the same as `plain` if the plain store is kept.
+        /// The part with the trained homes, and classes if any were kept; the same as `plain` if
+        /// the plain store is kept.
         homes: Row,
+        /// The part with homes that were trained without classes; None unless classes were trained.
+        without_classes: Option<Row>,
     }
 }
 
@@ -51,6 +54,27 @@ impl TrainedHomes {
             .collect()
     }
 
+    /// The reuse classes of each page, of a fill and of a use; None if there are none.
+    #[getter]
+    fn classes(&self) -> Option<Vec<(u8, u8)>> {
+        let classes = self.0.classes.as_ref()?;
+        Some(classes.by_page().iter().map(|page| (page.fill, page.used)).collect())
+    }
+
+    /// The passes over all pages in which classes were trained; 0 if none were.
+    #[getter]
+    fn passes(&self) -> u32 {
+        self.0.passes
+    }
+
+    /// The text of a file with the reuse classes, which a design takes as ``classes``.
+    ///
+    /// Raises:
+    ///     FlashpagerError: for a policy without classes.
+    fn classes_file(&self) -> PyResult<String> {
+        self.0.classes_file().map_err(raise)
+    }
+
     /// The flash image of the store, made of the bytes of the program's image.
     ///
     /// Raises:
@@ -67,22 +91,26 @@ impl TrainedHomes {
 
 /// Train homes for a design on traces of one program, each with its weight. ``train`` describes the
 /// first runs of each trace that train, as a warm-up is written; the rest is held out. None trains
-/// on all.
+/// on all. With ``trains_classes`` reuse classes are trained, too; ``progress`` then receives the
+/// passes over all pages that are done, and the pages of this pass, done and in all.
 #[pyfunction]
-#[pyo3(signature = (traces, design, train=None))]
+#[pyo3(signature = (
+    traces, design, train=None, *, trains_classes=false,
+    progress: "Callable[[int, int, int], object] | None" = None,
+))]
 pub fn train_homes(
     py: Python<'_>,
     traces: Vec<(PathBuf, u32)>,
     design: Py<Design>,
     train: Option<String>,
+    trains_classes: bool,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<TrainedHomes> {
-    run(
-        py,
-        |_, ()| Ok(()),
-        |should_continue, _| {
-            let design = design.get().checked()?;
-            homes::train(&traces, &design, train.as_deref(), should_continue)
-        },
-    )
+    let train = train.as_deref();
+    let request = homes::HomesRequest { traces: &traces, train, trains_classes };
+    run(py, call_progress(&progress), |should_continue, progress| {
+        let design = design.get().checked()?;
+        homes::train(request, &design, should_continue, progress)
+    })
     .map(TrainedHomes)
 }

@@ -43,6 +43,7 @@
 pub mod attribution;
 pub mod board;
 pub mod calls;
+mod classes;
 pub mod cost;
 pub mod design;
 pub mod functions;

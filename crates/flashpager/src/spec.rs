@@ -8,6 +8,7 @@ mod schema;
 
 use serde::{Deserialize, Serialize};
 
+use crate::classes::ClassesFile;
 use crate::cost::handler::{Handler, Schedule};
 use crate::cost::{FetchPrices, LineFetch, Ram};
 use flashpager_base::{Error, Result};

@@ -24,6 +24,9 @@ pub struct TrainingMisses<'a> {
     /// The misses in their order.
     pub misses: &'a [Miss],
     /// The counts of the same replay from the plain store.
+    pub counts: &'a Counts,
+    /// The counts of the design that is kept if homes do not pay: the plain store, without trained
+    /// reuse classes.
     pub plain: &'a Counts,
     /// The weight of a miss and of the time beside other traces.
     pub weight: u32,
@@ -92,7 +95,7 @@ pub fn fill_homes(
         for trace in traces {
             let mut loads = Vec::with_capacity(trace.misses.len());
             let served = homes.serve(register, trace.misses, |_, access| loads.push(access.load));
-            sum += weighted(trace, &served.instead_of(trace.plain));
+            sum += weighted(trace, &served.instead_of(trace.counts));
             loaded.push(loads);
         }
         if sum < best.time {

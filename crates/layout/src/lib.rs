@@ -8,6 +8,7 @@
 
 pub mod baseline;
 mod builds;
+pub mod classes;
 mod edit;
 pub mod homes;
 mod order;

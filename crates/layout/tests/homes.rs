@@ -249,7 +249,7 @@ proptest! {
         (pages, flash_page_bytes, is_random, most_skipped, traces) in case(),
         picks in prop::collection::vec(any::<u32>(), 64),
     ) {
-        let shape = HomesShape { cache_page_bytes: B, flash_page_bytes, pages };
+        let shape = HomesShape { cache_page_bytes: B, flash_page_bytes, pages, has_classes: false };
         let model = model_of(shape, is_random, most_skipped);
         // Any slots, with repeated pages and empty ends.
         let home = |x: u32| -> Vec<u32> {
@@ -277,7 +277,7 @@ proptest! {
         (pages, flash_page_bytes, is_random, most_skipped, traces) in case(),
         plain_loads in 0_u64..200,
     ) {
-        let shape = HomesShape { cache_page_bytes: B, flash_page_bytes, pages };
+        let shape = HomesShape { cache_page_bytes: B, flash_page_bytes, pages, has_classes: false };
         let model = model_of(shape, is_random, most_skipped);
         let engine: Vec<Vec<Miss>> =
             traces.iter().map(|(misses, _)| engine_misses(misses)).collect();
@@ -289,6 +289,7 @@ proptest! {
             .zip(&traces)
             .map(|((misses, plain), (_, weight))| TrainingMisses {
                 misses,
+                counts: plain,
                 plain,
                 weight: *weight,
             })
@@ -314,7 +315,7 @@ proptest! {
     fn homes_of_their_page_alone_load_at_each_miss(
         (pages, flash_page_bytes, is_random, most_skipped, traces) in case(),
     ) {
-        let shape = HomesShape { cache_page_bytes: B, flash_page_bytes, pages };
+        let shape = HomesShape { cache_page_bytes: B, flash_page_bytes, pages, has_classes: false };
         let model = model_of(shape, is_random, most_skipped);
         let homes = Homes::new(shape, (0..pages).map(|page| vec![page]).collect()).unwrap();
         for (misses, _) in &traces {
@@ -329,11 +330,12 @@ proptest! {
 
 #[test]
 fn a_loop_is_one_load() {
-    let shape = HomesShape { cache_page_bytes: B, flash_page_bytes: 256, pages: 8 };
+    let shape =
+        HomesShape { cache_page_bytes: B, flash_page_bytes: 256, pages: 8, has_classes: false };
     let pages: Vec<u32> = (0..50).flat_map(|_| [0, 5, 2, 7]).collect();
     let misses = engine_misses(&pages);
     let plain = plain_counts(pages.len() as u64, pages.len());
-    let training = [TrainingMisses { misses: &misses, plain: &plain, weight: 1 }];
+    let training = [TrainingMisses { misses: &misses, counts: &plain, plain: &plain, weight: 1 }];
     for (is_random, loads) in [(true, 1), (false, 200_u64.div_ceil(15))] {
         let model = model_of(shape, is_random, 2);
         let filled = fill_homes(shape, register(model), &training, &engine_time, &|| true).unwrap();

@@ -6,12 +6,16 @@
 //! homes instead of from the image, and give other counts.
 
 use flashpager_base::{Error, Result, named};
-use flashpager_trace::Trace;
+use flashpager_trace::{Trace, for_runs};
 use serde::{Deserialize, Serialize};
 
+use super::references::Collapser;
 use super::requests::AccessCounts;
 use super::{CacheDesign, Counts, Events, Fault, image_pages, replay};
-use crate::pager::{Page, VictimSearch};
+use crate::pager::{
+    NEVER, Page, Policy, PolicySpec, PolicyVisitor, ReferenceOutcome, ReuseClasses, Shape,
+    VictimSearch,
+};
 use crate::register::{Access, RegisterCase, RegisterDesign, RegisterModel};
 
 /// The arrangements of the cache pages in flash.
@@ -50,6 +54,8 @@ pub struct HomesShape {
     pub flash_page_bytes: u32,
     /// Cache pages of the image, each with a home.
     pub pages: u32,
+    /// True if the reuse classes of each page, a byte, stand behind it in its slot.
+    pub has_classes: bool,
 }
 
 impl HomesShape {
@@ -57,9 +63,14 @@ impl HomesShape {
     ///
     /// # Errors
     /// Flash pages without room for two slots, and images with too many pages.
-    pub fn new(image_bytes: u64, cache_page_bytes: u32, flash_page_bytes: u32) -> Result<Self> {
+    pub fn new(
+        image_bytes: u64,
+        cache_page_bytes: u32,
+        flash_page_bytes: u32,
+        has_classes: bool,
+    ) -> Result<Self> {
         let pages = image_pages(image_bytes, cache_page_bytes)?;
-        let shape = Self { cache_page_bytes, flash_page_bytes, pages };
+        let shape = Self { cache_page_bytes, flash_page_bytes, pages, has_classes };
         shape.check()?;
         if pages > MAX_HOMES || u64::from(pages) * u64::from(shape.slots()) > MAX_SLOTS {
             return Err(Error::design(format!(
@@ -95,7 +106,16 @@ impl HomesShape {
         let Self { cache_page_bytes, flash_page_bytes, .. } = *self;
         let pages = flash_page_bytes / cache_page_bytes.max(1);
         let numbers = pages.saturating_sub(1) * self.number_bytes();
-        flash_page_bytes.saturating_sub(numbers) / cache_page_bytes.max(1)
+        let slots = flash_page_bytes.saturating_sub(numbers) / cache_page_bytes.max(1);
+        if self.has_classes {
+            return slots.min(flash_page_bytes / (self.slot_bytes() + self.number_bytes()));
+        }
+        slots
+    }
+
+    /// Bytes of a slot: a page, and its classes if it has any.
+    pub fn slot_bytes(&self) -> u32 {
+        self.cache_page_bytes + u32::from(self.has_classes)
     }
 
     /// Bytes of the header of a home.
@@ -160,7 +180,7 @@ impl Homes {
         misses: &[Miss],
         mut served: impl FnMut(usize, &Access),
     ) -> StoreCounts {
-        let mut register = HomesRegister { design: register, home: NO_HOME, next: 0 };
+        let mut register = HomesRegister::new(register);
         let mut counts = AccessCounts::default();
         for (index, miss) in misses.iter().enumerate() {
             let access = register.request(self, miss.page);
@@ -170,11 +190,13 @@ impl Homes {
         StoreCounts(counts)
     }
 
-    /// The flash image of the store: of `image`, which is cut into cache pages. The last page is
-    /// filled up with erased bytes, and so are empty slots and the end of each home.
-    pub fn flash_image(&self, image: &[u8]) -> Vec<u8> {
+    /// The flash image of the store: of `image`, which is cut into cache pages, with the classes of
+    /// each page behind it. The last page is filled up with erased bytes, and so are empty slots and
+    /// the end of each home.
+    pub fn flash_image(&self, image: &[u8], classes: Option<&ReuseClasses>) -> Vec<u8> {
         let HomesShape { cache_page_bytes, flash_page_bytes, .. } = self.shape;
         let (block, slots) = (cache_page_bytes as usize, self.shape.slots() as usize);
+        let slot_bytes = self.shape.slot_bytes() as usize;
         let number_bytes = self.shape.number_bytes() as usize;
         let flash_bytes = self.slots.len() * flash_page_bytes as usize;
         let mut flash = vec![ERASED; flash_bytes];
@@ -183,10 +205,14 @@ impl Homes {
             for (number, page) in header.chunks_exact_mut(number_bytes).zip(pages) {
                 number.copy_from_slice(&page.to_le_bytes()[..number_bytes]);
             }
-            for (body, page) in bodies.chunks_exact_mut(block).zip(pages) {
+            for (body, page) in bodies.chunks_exact_mut(slot_bytes).zip(pages) {
                 let start = (*page as usize * block).min(image.len());
                 let bytes = &image[start..image.len().min(start + block)];
                 body[..bytes.len()].copy_from_slice(bytes);
+                let of_page = classes.and_then(|all| all.by_page().get(*page as usize));
+                if let (Some(byte), Some(classes)) = (body.get_mut(block), of_page) {
+                    *byte = classes.byte();
+                }
             }
         }
         flash
@@ -254,9 +280,14 @@ struct HomesRegister {
 }
 
 impl HomesRegister {
+    /// A register that holds no home.
+    fn new(design: HomesRegisterDesign) -> Self {
+        Self { design, home: NO_HOME, next: 0 }
+    }
+
     /// Serves a miss on `page`.
     fn request(&mut self, homes: &Homes, page: Page) -> Access {
-        let block_bytes = homes.shape.cache_page_bytes;
+        let block_bytes = homes.shape.slot_bytes();
         let slots = if self.home == NO_HOME { &[] } else { homes.slots(self.home) };
         let Some(slot) = self.find(slots, page) else {
             (self.home, self.next) = (page, 1);
@@ -302,6 +333,69 @@ impl HomesRegister {
         let reachable = slots.iter().enumerate().skip(self.next);
         let mut near = reachable.take(self.design.most_skipped as usize + 1);
         near.find(|(_, other)| **other == page).map(|(slot, _)| slot)
+    }
+}
+
+/// The references of a trace to cache pages of `cache_page_bytes`, collapsed.
+///
+/// # Errors
+/// A trace that cannot be read, and [`Error::Interrupted`].
+pub fn page_references(
+    trace: &dyn Trace,
+    cache_page_bytes: u32,
+    should_continue: &dyn Fn() -> bool,
+) -> Result<Vec<Page>> {
+    image_pages(trace.image_bytes(), cache_page_bytes)?;
+    let mut collapser = Collapser::new(cache_page_bytes.trailing_zeros());
+    let mut pages = Vec::new();
+    for_runs(trace, should_continue, |runs| {
+        runs.iter().for_each(|run| collapser.references(*run, |page| pages.push(page)));
+        Ok(())
+    })?;
+    Ok(pages)
+}
+
+/// Takes `references` through an empty cache of `policy`, and its misses through `homes` with an
+/// empty register. `served` receives each miss and its access, until it returns false.
+///
+/// # Errors
+/// A policy that does not suit `frames`, or that looks ahead.
+pub fn serve_references(
+    references: &[Page],
+    policy: &PolicySpec,
+    frames: u32,
+    homes: &Homes,
+    register: HomesRegisterDesign,
+    served: &mut dyn FnMut(&Miss, &Access) -> bool,
+) -> Result<()> {
+    if policy.needs_next_use() {
+        return Err(Error::design(format!("{policy} looks ahead, which no device can")));
+    }
+    let shape = Shape { frames, pages: homes.shape.pages, ways: None };
+    let register = HomesRegister::new(register);
+    policy.visit(shape, ServedReferences { references, homes, register, served })
+}
+
+/// A replay of references whose misses are served from homes.
+struct ServedReferences<'a> {
+    references: &'a [Page],
+    homes: &'a Homes,
+    register: HomesRegister,
+    served: &'a mut dyn FnMut(&Miss, &Access) -> bool,
+}
+
+impl PolicyVisitor for ServedReferences<'_> {
+    type Output = ();
+
+    fn visit<P: Policy>(mut self, mut policy: P) {
+        for &page in self.references {
+            if let ReferenceOutcome::Miss { search, .. } = policy.reference(page, NEVER) {
+                let access = self.register.request(self.homes, page);
+                if !(self.served)(&Miss { page, search }, &access) {
+                    break;
+                }
+            }
+        }
     }
 }
 
@@ -351,7 +445,7 @@ mod tests {
     use super::*;
 
     fn shape(pages: u32) -> HomesShape {
-        HomesShape { cache_page_bytes: 16, flash_page_bytes: 64, pages }
+        HomesShape { cache_page_bytes: 16, flash_page_bytes: 64, pages, has_classes: false }
     }
 
     fn register(model: RegisterModel, most_skipped: u32) -> HomesRegisterDesign {
@@ -376,14 +470,15 @@ mod tests {
             (512, 16, 256, 2, 28),
             (64, 16, 9, 1, 3),
         ] {
-            let shape = HomesShape { cache_page_bytes, flash_page_bytes, pages };
+            let shape =
+                HomesShape { cache_page_bytes, flash_page_bytes, pages, has_classes: false };
             assert_eq!((shape.number_bytes(), shape.slots()), (number_bytes, slots));
             assert_eq!(shape.header_bytes(), number_bytes * slots);
             assert!(shape.header_bytes() + slots * cache_page_bytes <= flash_page_bytes);
         }
-        assert!(HomesShape::new(4096, 64, 128).is_err());
-        assert!(HomesShape::new(4096, 64, 64).is_err());
-        assert!(HomesShape::new(1 << 22, 32, 2048).is_err());
+        assert!(HomesShape::new(4096, 64, 128, false).is_err());
+        assert!(HomesShape::new(4096, 64, 64, false).is_err());
+        assert!(HomesShape::new(1 << 22, 32, 2048, false).is_err());
     }
 
     #[test]
@@ -418,9 +513,9 @@ mod tests {
     #[test]
     fn the_flash_image_has_headers_and_copies() {
         let image: Vec<u8> = (0..40).collect();
-        let shape = HomesShape::new(40, 16, 64).expect("homes");
+        let shape = HomesShape::new(40, 16, 64, false).expect("homes");
         let homes = Homes::new(shape, vec![vec![0, 2, 1], vec![1], vec![2, 0]]).expect("homes");
-        let flash = homes.flash_image(&image);
+        let flash = homes.flash_image(&image, None);
         assert_eq!(flash.len(), 3 * 64);
         assert_eq!(flash[..3], [0, 2, 1]);
         assert_eq!(flash[3..19], image[..16]);

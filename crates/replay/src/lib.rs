@@ -25,7 +25,8 @@ pub use counts::{COUNTS, Count, CountingDevice, Counts, Executed, FaultClass, Ta
 pub use folded::{FoldedSequence, RoundReplay, RunTable, replay_folded};
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
 pub use homes::{
-    Homes, HomesRegisterDesign, HomesShape, MAX_HOMES, Miss, Store, StoreCounts, replay_misses,
+    Homes, HomesRegisterDesign, HomesShape, MAX_HOMES, Miss, Store, StoreCounts, page_references,
+    replay_misses, serve_references,
 };
 pub use many::{PassWork, passes, passes_weight, replay_cells};
 pub use single::{Events, RunSink, WordSink, replay};

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NAME_CHARACTERS = 60
 
 
-@options.takes_designs(axes=(*options.SUMMED_AXES, "store"))
+@options.takes_designs(axes=(*options.SUMMED_AXES, "store", "classes"))
 def attribute(
     trace: options.Trace,
     *,

@@ -179,6 +179,7 @@ _PHRASES: Mapping[str, Callable[[Any], str]] = {
     "codeword_bytes": lambda size: f", codeword {size}",
     "tag_bytes": lambda size: f", tag {size}",
     "store": lambda store: f", store {store}",
+    "classes": lambda path: f", classes {path}",
     "schedule": lambda schedule: f", {schedule} handler",
     "critical_block_bytes": lambda size: f", {format_size(size)} of a page first",
 }

@@ -153,8 +153,10 @@ def axis_option(name: str) -> OptionInfo:
 
 
 #: Axes without the critical block, with which a time is not a sum of prices, and without the
-#: store: most commands with sums know the plain one alone.
-SUMMED_AXES = tuple(axis for axis in AXES if axis not in ("critical_block_bytes", "store"))
+#: store and its classes: most commands with sums know the plain one alone.
+SUMMED_AXES = tuple(
+    axis for axis in AXES if axis not in ("critical_block_bytes", "store", "classes")
+)
 
 
 def checked(parse: Callable[[str], Number]) -> Callable[[typer.CallbackParam, str | None], Any]:

@@ -1,11 +1,15 @@
 //! Homes: the store in which every cache page has its own flash page, filled and evaluated.
 
+use std::sync::Arc;
+
 use flashpager_base::{Error, Result};
 use flashpager_layout::homes::{FilledHomes, TrainingMisses, fill_homes};
 use flashpager_media::part::Part;
+use flashpager_replay::pager::{ReuseClasses, VictimSearch};
 use flashpager_replay::register::{Access, RegisterDesign};
 use flashpager_replay::{
-    Counts, Homes, HomesRegisterDesign, HomesShape, Miss, Store, replay, replay_misses,
+    CacheDesign, Counts, FaultClass, Homes, HomesRegisterDesign, HomesShape, Miss, Store, replay,
+    replay_misses,
 };
 use flashpager_trace::{FirstRuns, Trace};
 use serde::Serialize;
@@ -49,7 +53,18 @@ pub(super) fn homes_register(
     prices: &Prices,
 ) -> Result<Option<HomesRegisterDesign>> {
     if spec.store.parse::<Store>()? == Store::Plain {
+        if spec.classes.is_some() {
+            return Err(Error::design(
+                "reuse classes in the plain store: they stand beside the pages in their homes; take \
+                 --store homes, or leave out --classes",
+            ));
+        }
         return Ok(None);
+    }
+    if spec.classes.is_some() && spec.ways.is_some() {
+        return Err(Error::design(
+            "reuse classes with ways: a cache in hardware has none; leave out --classes or --ways",
+        ));
     }
     if part.kind.is_read_in_place() {
         return Err(Error::design(format!(
@@ -64,38 +79,47 @@ pub(super) fn homes_register(
              --store plain",
         ));
     }
-    let cache_page_bytes = spec.cache_page_bytes;
-    let rule = HomesRegisterDesign::new(register, most_skipped(cache_page_bytes, prices))?;
     // The smallest image has the most slots.
-    HomesShape { cache_page_bytes, flash_page_bytes: register.flash_page_bytes, pages: 1 }
-        .check()?;
+    let shape = HomesShape {
+        cache_page_bytes: spec.cache_page_bytes,
+        flash_page_bytes: register.flash_page_bytes,
+        pages: 1,
+        has_classes: spec.classes.is_some(),
+    };
+    let rule = HomesRegisterDesign::new(register, most_skipped(shape, prices))?;
+    shape.check()?;
     Ok(Some(rule))
 }
 
-/// Slots of `cache_page_bytes` that the bus transfers within t_R.
-fn most_skipped(cache_page_bytes: u32, prices: &Prices) -> u32 {
+/// Slots that the bus transfers within t_R.
+fn most_skipped(shape: HomesShape, prices: &Prices) -> u32 {
     // Rounding must not exclude a slot that just fits.
-    (prices.t_r_ns / (f64::from(cache_page_bytes) * prices.t_byte_ns) + 1e-9).floor() as u32
+    (prices.t_r_ns / (f64::from(shape.slot_bytes()) * prices.t_byte_ns) + 1e-9).floor() as u32
 }
 
 /// The misses of a trace through a cache, and the part of them that trains.
 pub(crate) struct StoreTrace {
     misses: Vec<Miss>,
+    counts: StoreCounts,
+    /// Number of misses in the first runs, and their counts; `None` if all train.
+    first: Option<(usize, StoreCounts)>,
+}
+
+/// The counts of the same runs with the plain store: of the design, and of what is kept if homes do
+/// not pay, the design without trained reuse classes.
+struct StoreCounts {
+    counts: Counts,
     plain: Counts,
-    /// Number of misses in the first runs, and their counts with the plain store; `None` if all
-    /// train.
-    first: Option<(usize, Counts)>,
 }
 
 impl StoreTrace {
     /// The misses that train, with their counts.
     pub(crate) fn training(&self) -> TrainingMisses<'_> {
-        match &self.first {
-            None => TrainingMisses { misses: &self.misses, plain: &self.plain, weight: 1 },
-            Some((count, plain)) => {
-                TrainingMisses { misses: &self.misses[..*count], plain, weight: 1 }
-            }
-        }
+        let (misses, StoreCounts { counts, plain }) = match &self.first {
+            None => (self.misses.as_slice(), &self.counts),
+            Some((count, counts)) => (&self.misses[..*count], counts),
+        };
+        TrainingMisses { misses, counts, plain, weight: 1 }
     }
 
     /// The counts of the runs that train: with the plain store, and with `homes` if there are any.
@@ -104,8 +128,8 @@ impl StoreTrace {
         homes: Option<&Homes>,
         register: HomesRegisterDesign,
     ) -> [Counts; 2] {
-        let TrainingMisses { misses, plain, .. } = self.training();
-        [plain.clone(), served(homes, register, misses, plain)]
+        let TrainingMisses { misses, counts, plain, .. } = self.training();
+        [plain.clone(), served(homes, register, misses, counts, plain)]
     }
 
     /// The counts of the runs behind those that train, or of all if none are behind: with the plain
@@ -115,7 +139,8 @@ impl StoreTrace {
         homes: Option<&Homes>,
         register: HomesRegisterDesign,
     ) -> [Counts; 2] {
-        let all = [self.plain.clone(), served(homes, register, &self.misses, &self.plain)];
+        let StoreCounts { counts, plain } = &self.counts;
+        let all = [plain.clone(), served(homes, register, &self.misses, counts, plain)];
         if self.first.is_none() {
             return all;
         }
@@ -134,16 +159,18 @@ pub(crate) struct HomesAccesses {
     pub(crate) note: &'static str,
 }
 
-/// The counts of `misses`, which are `plain` with the plain store, with `homes` if there are any.
+/// The counts of `misses`, which are `counts` with the plain store, with `homes`; those of `plain`
+/// without homes.
 fn served(
     homes: Option<&Homes>,
     register: HomesRegisterDesign,
     misses: &[Miss],
+    counts: &Counts,
     plain: &Counts,
 ) -> Counts {
     homes.map_or_else(
         || plain.clone(),
-        |homes| homes.serve(register, misses, |_, _| ()).instead_of(plain),
+        |homes| homes.serve(register, misses, |_, _| ()).instead_of(counts),
     )
 }
 
@@ -181,7 +208,57 @@ impl Design {
     /// # Errors
     /// An image with too many pages, or flash pages that are too small.
     pub(crate) fn homes_shape(&self, image_bytes: u64) -> Result<HomesShape> {
-        HomesShape::new(image_bytes, self.cache.cache_page_bytes, self.register.flash_page_bytes)
+        HomesShape::new(
+            image_bytes,
+            self.cache.cache_page_bytes,
+            self.register.flash_page_bytes,
+            self.cache.policy.classes().is_some(),
+        )
+    }
+
+    /// The design with `classes` instead of its own.
+    ///
+    /// # Errors
+    /// A policy without classes, and a design without homes.
+    pub(crate) fn with_classes(&self, classes: Arc<ReuseClasses>) -> Result<Self> {
+        let mut design = self.clone();
+        design.cache.policy = design.cache.policy.with_classes(classes)?;
+        let register = HomesRegisterDesign::new(self.register, {
+            let shape = HomesShape {
+                cache_page_bytes: self.cache.cache_page_bytes,
+                flash_page_bytes: self.register.flash_page_bytes,
+                pages: 1,
+                has_classes: true,
+            };
+            most_skipped(shape, &self.prices)
+        })?;
+        design.homes = Some(register);
+        Ok(design)
+    }
+
+    /// The cache without trained classes.
+    ///
+    /// # Errors
+    /// A policy that is unknown.
+    fn cache_without_classes(&self) -> Result<CacheDesign> {
+        let policy = self.cache.policy.to_string().parse()?;
+        Ok(CacheDesign { policy, ..self.cache.clone() })
+    }
+
+    /// The time of a fault with `access`, as a part of the time of a replay.
+    pub(crate) fn fault_time(&self, access: &Access, search: VictimSearch) -> f64 {
+        let written = u64::from(self.cache.cache_page_bytes);
+        let mut counts = Counts {
+            misses: 1,
+            bytes_written: written,
+            walk: search.walk.into(),
+            max_walk: search.walk,
+            downgrades: search.downgrades.into(),
+            fault_classes: vec![(FaultClass::of(access, search), 1)],
+            ..Counts::default()
+        };
+        counts.add_access(access);
+        self.time_of(&counts).time_ns - self.time_of(&Counts::default()).time_ns
     }
 
     /// Replays `trace` for a store. The runs of its warm-up train, or all if it has none.
@@ -191,15 +268,26 @@ impl Design {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<StoreTrace> {
         let Self { cache, register, .. } = self;
-        let (plain, misses) = replay_misses(trace, cache, *register, should_continue)?;
+        let (counts, misses) = replay_misses(trace, cache, *register, should_continue)?;
+        let with_plain = |trace: &dyn Trace, counts: Counts| {
+            let plain = if cache.policy.classes().is_some() {
+                let cache = self.cache_without_classes()?;
+                replay(trace, &cache, &[*register], should_continue, None)?.0.swap_remove(0)
+            } else {
+                counts.clone()
+            };
+            Ok::<_, Error>(StoreCounts { counts, plain })
+        };
+        let counts = with_plain(trace, counts)?;
         let runs = trace.warm_up().runs;
         if runs == 0 {
-            return Ok(StoreTrace { misses, plain, first: None });
+            return Ok(StoreTrace { misses, counts, first: None });
         }
         let first = FirstRuns::of(trace, runs);
         let (mut before, _) = replay(&first, cache, &[*register], should_continue, None)?;
         let before = before.swap_remove(0);
-        Ok(StoreTrace { misses, plain, first: Some((before.misses as usize, before)) })
+        let count = before.misses as usize;
+        Ok(StoreTrace { misses, counts, first: Some((count, with_plain(&first, before)?)) })
     }
 
     /// Fills homes of `shape` from `traces`; the contents of least time are kept.
@@ -273,7 +361,7 @@ impl Design {
             flash_pages: if is_plain { of_image } else { shape.pages.into() },
             slots: shape.slots(),
             header_bytes: if is_plain { 0 } else { shape.header_bytes() },
-            most_skipped: most_skipped(shape.cache_page_bytes, &self.prices),
+            most_skipped: most_skipped(shape, &self.prices),
             kept: filled.kept.to_string(),
             trained_bytes: 0,
             is_held_out: false,

@@ -17,11 +17,12 @@ use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
 use flashpager_media::cores::ClockedCore;
 use flashpager_media::part::{self, MemoryKind, Part};
-use flashpager_replay::pager::{PolicyMetadata, PolicySpec};
+use flashpager_replay::pager::PolicyMetadata;
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
 use flashpager_replay::{CacheDesign, HomesRegisterDesign};
 use flashpager_trace::TraceInfo;
 
+use crate::classes::ClassesFile;
 use crate::cost::handler::Schedule;
 use crate::cost::{LineFetch, Prices, ReadSettings, Work, t_r_ns};
 use crate::spec::{self, DesignSpec, NO_NOR};
@@ -35,8 +36,8 @@ use software::{assumed_check, assumed_software, software};
 pub use checks::check_register;
 pub use evaluation::{Evaluation, HandlerTimes, ScheduledFault};
 pub use functions::{EngineInstructions, FunctionEvaluation, FunctionPrices};
-pub(crate) use homes::HomesAccesses;
 pub use homes::HomesSummary;
+pub(crate) use homes::{HomesAccesses, StoreTrace};
 pub use passes::{CellSink, WatchedWork, cells, evaluate_all, memory_bytes, simulate};
 pub use resolved::Assumption;
 pub use software::TAG_AT;
@@ -328,7 +329,7 @@ fn cache_design(spec: &DesignSpec, prices: &Prices) -> Result<CacheDesign> {
     let mut cache = CacheDesign {
         cache_bytes: spec.cache_bytes,
         cache_page_bytes: spec.cache_page_bytes,
-        policy: spec.policy.parse::<PolicySpec>()?,
+        policy: ClassesFile::policy(&spec.policy, spec.cache_page_bytes, spec.classes.as_deref())?,
         ways: spec.ways,
         hierarchy: spec.hierarchy()?.map(|(design, _)| design),
     };

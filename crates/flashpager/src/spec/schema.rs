@@ -127,6 +127,17 @@ macro_rules! design_schema {
                 all: Some(policies_without_parameters),
                 checked: parsed::<PolicySpec>,
             };
+            /// The file of trained reuse classes, for a policy that has classes, in a store of homes;
+            /// None without.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            classes: Option<String> = None, axis {
+                kind: NameOrNone,
+                title: "classes",
+                metavar: "FILE",
+                help: || "Reuse classes of the pages, as homes --train-classes writes them.".into(),
+                all: None,
+                checked: |path| ClassesFile::read(path).map(|_| path.to_owned()),
+            };
             /// Ways of a set of a cache in hardware, whose lines are cache pages; None for frames
             /// in software.
             #[serde(skip_serializing_if = "Option::is_none")]

@@ -36,6 +36,7 @@ fn design(register: &str, policy: &str) -> Design {
         prefetch_lines: None,
         line_fetch: "whole".into(),
         store: "plain".into(),
+        classes: None,
         read_mode: None,
         port: None,
         architecture: None,

@@ -54,6 +54,7 @@ fn one_nand(model: RegisterModel, policy: &str, critical: Option<u32>) -> Design
         prefetch_lines: None,
         line_fetch: "whole".into(),
         store: "plain".into(),
+        classes: None,
         read_mode: None,
         port: None,
         architecture: None,
