@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,34 @@ def lru_misses(runs: Sequence[tuple[int, int]], page: int, frames: int) -> list[
                 misses.append(wanted)
                 del cached[frames - 1 :]
             cached.insert(0, wanted)
+    return misses
+
+
+#: The classes of a fill and of a use, by page.
+Classes = dict[int, tuple[int, int]]
+
+
+def array_misses(
+    runs: Sequence[tuple[int, int]], page: int, frames: int, classes: Classes
+) -> list[int]:
+    """Return the pages that miss in an array of frames, which are put by their classes."""
+    array: list[int | None] = [None] * frames
+    misses = []
+    before = None
+    for offset, length in runs:
+        for wanted in range(offset // page, (offset + length - 1) // page + 1):
+            if wanted == before:
+                continue
+            before = wanted
+            fill_class, use_class = classes.get(wanted, (3, 3))
+            if wanted in array:
+                array.remove(wanted)
+                k = use_class
+            else:
+                misses.append(wanted)
+                array.pop(array.index(None) if None in array else 0)
+                k = fill_class
+            array.insert(min(frames - 1, (k * (frames - 1) + 1) // 3), wanted)
     return misses
 
 
@@ -238,6 +266,167 @@ def test_faults_of_homes_are_attributed(held_out: tuple[str, ...]) -> None:
         assert sum(owner[name] for owner in owners) == one["counts"][name]
     assert done.json["counts"] == one["counts"]
     assert "the homes are trained on the " in done.err
+
+
+#: Pages of 64 bytes of a loop that is executed often, and one behind it that comes once a turn.
+CLASSES_TRACE = 60 * "".join(
+    f"{64 * page},64\n" for page in (0, 3, 1, 0, 4, 1, 7, 0, 2, 9, 5, 0, 1, 11, 6, 8)
+)
+#: A design of three frames for it, with classes.
+CLASSES = (
+    *("--board", "smartcard", "--register", "start-column"),
+    *("--cache", "192", "--policy", "lru-array"),
+)
+
+
+def classes_in(path: Path) -> Classes:
+    """Return the classes in a file."""
+    lines = path.read_text(encoding="utf-8").splitlines()[3:]
+    numbers = (tuple(int(word) for word in line.split()) for line in lines)
+    return {page: (fill_class, use_class) for page, fill_class, use_class in numbers}
+
+
+@pytest.mark.parametrize("train_on", [None, "70%"])
+def test_trained_classes_are_replayed_from_their_file(tmp_path: Path, train_on: str | None) -> None:
+    """The counts of homes with classes are those of simulate, and of a slow reference."""
+    trace = import_csv(tmp_path, CLASSES_TRACE)
+    path = tmp_path / "classes.txt"
+    held_out = () if train_on is None else ("--train", train_on)
+    done = flashpager("homes", trace, *CLASSES, *held_out, "--train-classes", path, "--json").json
+    flags = (*CLASSES, "--store", "homes", "--classes", path, *held_out, "--json")
+    answer = flashpager("simulate", trace, *flags).json
+    last = done["parts"][-1]
+    assert last["homes"]["counts"] == answer["counts"]
+    assert last["homes"]["time_ns"] == answer["time"]["time_ns"]
+    training = done["parts"][0]
+    assert training["homes"]["time_ns"] < training["without_classes"]["time_ns"]
+    classes = classes_in(path)
+    assert classes
+    assert all(done["classes"][page] == list(pair) for page, pair in classes.items())
+    runs = runs_of(trace)
+    first = answer["trace"].get("warm_up", {"runs": 0})["runs"]
+    misses = array_misses(runs, 64, answer["frames"], classes)
+    before = len(array_misses(runs[:first], 64, answer["frames"], classes))
+    # A slot is a page and its byte: 512 bytes hold 7 of 65 bytes, and their numbers.
+    store = store_of(answer)
+    slot = store.page + 1
+    most_skipped = int(answer["prices"]["t_r_ns"] / (slot * answer["prices"]["t_byte_ns"]))
+    store = replace(store, page=slot, most_skipped=most_skipped)
+    assert store.slots == answer["homes"]["slots"] == 512 // (64 + 1 + 1)
+    homes, kept = train(store, done["homes"]["flash_pages"], misses[:before] or misses)
+    assert answer["homes"]["kept"] == kept
+    sums = total(serve(store, homes, misses)[before if first else 0 :])
+    counts = answer["counts"]
+    assert counts["misses"] == len(misses) - (before if first else 0)
+    for name in ("loads", "forward", "bytes_skipped", "header_bytes_fetched", "bytes_fetched"):
+        assert counts[name] == sums[name], name
+    # Two bits a frame for the class of a use, beside the byte of its number.
+    assert answer["metadata_bytes"] == 3 + 1
+    shown = flashpager("homes", trace, *CLASSES, *held_out, "--train-classes", tmp_path / "again")
+    assert "classes: as fast as homes without them" in shown.out
+    owners = flashpager("attribute", trace, *flags[:-1], "--json").json if not first else None
+    assert owners is None or owners["counts"] == counts
+
+
+def test_the_flash_image_has_classes_behind_the_pages(tmp_path: Path) -> None:
+    """A slot is the bytes of the page, then its classes: the fill in the two lowest bits."""
+    trace = import_csv(tmp_path, CLASSES_TRACE)
+    image, data = written_image(tmp_path, trace)
+    path, out = tmp_path / "classes.txt", tmp_path / "store.bin"
+    done = flashpager(
+        *("homes", trace, *CLASSES, "--train-classes", path),
+        *("--image", image, "-o", out, "--json"),
+    ).json
+    flash, slots = out.read_bytes(), done["homes"]["slots"]
+    padded = data.ljust(len(done["slots"]) * 64, b"\xff")
+    for p, held in enumerate(done["slots"]):
+        home = flash[p * 512 : (p + 1) * 512]
+        for k, q in enumerate(held):
+            slot = home[slots + k * 65 : slots + (k + 1) * 65]
+            fill_class, use_class = done["classes"][q]
+            assert slot == padded[q * 64 : (q + 1) * 64] + bytes([fill_class + 4 * use_class])
+
+
+def test_classes_that_save_nothing_are_not_written(tmp_path: Path) -> None:
+    """A program of two pages in two frames misses each once, whatever their classes are."""
+    trace = import_csv(tmp_path, 9 * "0,64\n512,64\n64,64\n768,64\n")
+    flags = (*CLASSES[:4], "--cache", "1K", "--policy", "gclock")
+    path = tmp_path / "classes.txt"
+    done = flashpager("homes", trace, *flags, "--train-classes", path)
+    assert "not written" in done.err
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--policy", "lru"), "take --policy lru-array or gclock"),
+        (("--policy", "lru-array", "--ways", "2"), "a page cache alone"),
+        (("--policy", "lru-array", "--cache", "32K"), "a byte numbers at most 255"),
+    ],
+)
+def test_designs_without_classes_are_refused(
+    tmp_path: Path, flags: tuple[str, ...], words: str
+) -> None:
+    """Each is refused in one line that says what to do."""
+    start = ("--board", "smartcard", "--register", "start-column", "--train-classes")
+    assert words in fails("homes", SENSORS, *start, tmp_path / "classes.txt", *flags)
+
+
+def test_wrong_files_of_classes_are_refused(tmp_path: Path) -> None:
+    """A file for another program, page, policy or store is no file for this design."""
+    path = tmp_path / "classes.txt"
+    head = "flashpager reuse classes lru-array\ncache-page 64\npages 16\n"
+    path.write_text(head + "3 0 1\n", encoding="utf-8")
+    given = ("--register", "start-column", "--classes", path)
+    homes = ("--store", "homes", "--policy", "lru-array")
+    assert "of 16 pages for an image of 105" in fails("simulate", SENSORS, *given, *homes)
+    plain = fails("simulate", SENSORS, *given, "--policy", "lru-array")
+    assert "reuse classes in the plain store" in plain
+    other = fails("simulate", SENSORS, *given, *homes, "--cache-page", "32")
+    assert "cache pages of 64 bytes, not for lru-array and 32" in other
+    assert "not for gclock" in fails(
+        "simulate", SENSORS, *given, "--store", "homes", "--policy", "gclock"
+    )
+    path.write_text(head + "3 0 4\n", encoding="utf-8")
+    assert "line 4: a page, the class of a fill" in fails("simulate", SENSORS, *given, *homes)
+    path.unlink()
+    assert "cannot be read" in fails("simulate", SENSORS, *given, *homes)
+
+
+def test_a_searched_order_is_that_of_layout(tmp_path: Path) -> None:
+    """One command gives the figures of layout, arrange and homes, which saw the same runs."""
+    flags = (*START[:4], "--cache", "1888", "--cache-page", "32")
+    order = tmp_path / "order.txt"
+    searched = ("--search-order", order, "--evaluations", "640")
+    done = flashpager("homes", SENSORS, *flags, "--train", "70%", *searched, "--json").json
+    names = order.read_text(encoding="utf-8").splitlines()
+    assert done["order"]["names"] == names
+    assert done["order"]["kept"] == "searched"
+    assert done["order"]["searched_ns"] < done["order"]["recorded_ns"]
+    arranged = tmp_path / "arranged.trace"
+    flashpager("trace", "arrange", SENSORS, "--order", order, "-o", arranged)
+    by_hand = flashpager("homes", arranged, *flags, "--train", "70%", "--json").json
+    for part, same in zip(done["parts"], by_hand["parts"], strict=True):
+        assert part["homes"] == same["homes"]
+    plain = flashpager("homes", SENSORS, *flags, "--train", "70%", "--json").json
+    assert plain["parts"][0]["homes"]["time_ns"] == done["order"]["recorded_ns"]
+    assert "order" not in plain
+    shown = flashpager("homes", SENSORS, *flags, "--search-order", order, "--evaluations", "32")
+    assert "on the runs that train, " in shown.out
+
+
+def test_wrong_options_of_orders_are_refused(tmp_path: Path) -> None:
+    """A search of orders needs methods, and makes no image."""
+    order = ("--search-order", tmp_path / "order.txt")
+    native = ROOT / "examples" / "traces" / "troff.trace"
+    assert "lays out methods of Java" in fails("homes", native, *START, *order)
+    assert "add --search-order" in fails("homes", SENSORS, *START, "--evaluations", "9")
+    image, _ = written_image(tmp_path, SENSORS)
+    output = ("--image", image, "-o", tmp_path / "store.bin")
+    refused = fails("homes", SENSORS, *START, *order, *output)
+    assert "the image of another order is not known" in refused
+    assert "overwritten" in fails("homes", SENSORS, *START, "--search-order", SENSORS)
 
 
 def written_image(folder: Path, trace: Path) -> tuple[Path, bytes]:

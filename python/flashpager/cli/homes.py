@@ -1,6 +1,8 @@
 """``flashpager homes``: a store in which every cache page has a flash page of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,11 +11,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError, StoredPart, TrainedHomes
-from flashpager.base.files import appearing_whole, refuse_overwriting
+from flashpager._engine import Design, FlashpagerError, StoredPart, TrainedHomes
+from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, format_size, percent, significant
+from flashpager.choose import homes as choose
+from flashpager.choose.layout import write_order
 from flashpager.cli import options
-from flashpager.cli.console import note, out, print_json, say_uncounted
+from flashpager.cli.console import counting, note, out, print_json, say_uncounted
+from flashpager.cli.searching import check_files, search_bar, stoppable
 from flashpager.cli.verify import Image
 from flashpager.deploy.image import read_image
 from flashpager.judge.homes import HomesGain, describe, overfit_warning, times_as_fast
@@ -22,21 +27,97 @@ from flashpager.record.trace import Trace
 from flashpager.space.setting import cache, medium
 
 
+@dataclass(frozen=True, kw_only=True)
+class HomesFlags:
+    """Options of the command, as typed, except those of designs."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="File for the flash image."),
+    ] = None
+    image: Image = None
+    train: options.Train = None
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="LIST", help="Whole weight of each trace, as 3,1."),
+    ] = None
+    train_classes: Annotated[
+        Path | None,
+        typer.Option(
+            "--train-classes",
+            metavar="FILE",
+            help="Train reuse classes for lru-array or gclock, too, and write them to FILE.",
+        ),
+    ] = None
+    search_order: Annotated[
+        Path | None,
+        typer.Option(
+            "--search-order",
+            metavar="FILE",
+            help="Order the methods of a Java program for fewest misses first, and write the order "
+            "to FILE.",
+        ),
+    ] = None
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            "--evaluations",
+            metavar="N",
+            help="With --search-order: try about N orders.",
+            show_default=f"{choose.EVALUATIONS}",
+        ),
+    ] = None
+
+    def check(self, traces: Sequence[Path]) -> None:
+        """Refuse files that are written and read, and options that exclude each other."""
+        written = [path for path in (self.output, self.train_classes, self.search_order) if path]
+        read = [*traces, *([self.image] if self.image else [])]
+        check_files(written, read, plot=None)
+        if self.output is not None and self.image is None:
+            message = (
+                f"-o {self.output}: the store holds the program's bytes; give them with --image"
+            )
+            raise FlashpagerError(message)
+        if self.evaluations is not None and self.search_order is None:
+            message = "--evaluations: only a search of orders tries some; add --search-order"
+            raise FlashpagerError(message)
+        if self.output is not None and self.search_order is not None:
+            message = (
+                f"-o {self.output}: the image of another order is not known; record the program "
+                "in the order that --search-order writes, and take that trace and its image"
+            )
+            raise FlashpagerError(message)
+
+    def trained(
+        self, traces: Sequence[Path], design: Design
+    ) -> tuple[TrainedHomes, choose.OrderedHomes | None]:
+        """Train homes, of a searched order if one was asked for."""
+        weights = _weights(self.weights, len(traces))
+        has_classes = self.train_classes is not None
+
+        def train(paths: Sequence[Path]) -> TrainedHomes:
+            weighted = list(zip(paths, weights, strict=True))
+            with _progress_of_classes(shown=has_classes) as progress:
+                return _engine.train_homes(
+                    weighted, design, self.train, trains_classes=has_classes, progress=progress
+                )
+
+        if self.search_order is None:
+            return train(traces), None
+        training = [Trace.open(trace, self.train or "none") for trace in traces]
+        order = _search(training, weights, design, self.evaluations)
+        write_order(self.search_order, order)
+        ordered = choose.homes_of_orders(training, weights, order, train)
+        return ordered.best, ordered
+
+
+@options.takes(HomesFlags)
 @options.takes_designs()
 def homes(
     traces: options.TracesOfProgram,
     *,
-    flags: options.DesignFlags,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="File for the flash image."),
-    ] = None,
-    image: Image = None,
-    train: options.Train = None,
-    weights: Annotated[
-        str | None,
-        typer.Option("--weights", metavar="LIST", help="Whole weight of each trace, as 3,1."),
-    ] = None,
+    design_flags: options.DesignFlags,
+    flags: HomesFlags,
     json: options.Json = False,
 ) -> None:
     """Give every cache page a flash page of its own, filled with the pages that miss next.
@@ -45,35 +126,97 @@ def homes(
     same. The plain store is kept where it is as fast. With --train the homes are trained on the
     first runs of each trace, and the rest shows what they gain on runs they never saw.
 
+    With --train-classes each page also gets two classes, which tell the policy what a fill and a
+    use of the page are worth. simulate and explore take the file with --classes.
+
+    With --search-order the methods of a Java program are ordered first, so that they miss least,
+    and the homes are those of this order, or of the recorded one where that is faster on the runs
+    that train. Ctrl-C ends the search of orders and takes the best so far.
+
     -o writes the flash image of the store. Its bytes are those of --image: the program's flash
     image, or the recorded ELF file.
     """
-    if output is not None:
-        refuse_overwriting(output, *traces, *([image] if image else []))
-        if image is None:
-            message = f"-o {output}: the store holds the program's bytes; give them with --image"
-            raise FlashpagerError(message)
+    flags.check(traces)
     opened = [Trace.open(trace, "none") for trace in traces]
-    flags = flags.executing(opened[0].info)
-    if flags.axes.get("store", "homes") != "homes":
+    design_flags = design_flags.executing(opened[0].info)
+    if design_flags.axes.get("store", "homes") != "homes":
         message = "--store: homes makes a store of homes; 'flashpager simulate' takes others"
         raise FlashpagerError(message)
-    design = flags.one_design("homes takes one design; 'flashpager explore' takes lists")
+    design = design_flags.one_design("homes takes one design; 'flashpager explore' takes lists")
     design = design.replace(store="homes")
-    data = read_image(image, opened[0].info) if image else None
-    trained = _engine.train_homes(
-        list(zip(traces, _weights(weights, len(traces)), strict=True)), design, train
-    )
-    if output is not None and data is not None:
-        with appearing_whole(output) as path:
+    if flags.search_order is not None and design.classes is not None:
+        message = "--classes: the classes are of the recorded order; leave out --search-order"
+        raise FlashpagerError(message)
+    data = read_image(flags.image, opened[0].info) if flags.image else None
+    trained, ordered = flags.trained(traces, design)
+    if flags.train_classes is not None:
+        _write_classes(trained, flags.train_classes)
+    if flags.output is not None and data is not None:
+        with appearing_whole(flags.output) as path:
             path.write_bytes(trained.flash_image(data))
         pages = counted(trained.summary.flash_pages, "flash page")
-        note(f"{output}: {pages} of {format_size(trained.parts[0].plain.flash_page_bytes)}")
+        note(f"{flags.output}: {pages} of {format_size(trained.parts[0].plain.flash_page_bytes)}")
     if json:
-        print_json(_as_json(opened, trained) | {"said": flags.sources(design)})
+        answer = _as_json(opened, trained) | {"said": design_flags.sources(design)}
+        print_json(answer | (_order_as_json(ordered) if ordered else {}))
         return
-    _show(opened, trained, flags.origins(design))
+    _show(opened, trained, design_flags.origins(design), ordered)
     say_uncounted(uncounted([one.info for one in opened], trained.parts[0].plain.design))
+
+
+@contextmanager
+def _progress_of_classes(*, shown: bool) -> Iterator[Callable[[int, int, int], object] | None]:
+    """Show the progress of the training of classes while the block runs, if there is one.
+
+    The number of passes is not known before the last, so a pass is taken for the last one.
+    """
+    if not shown:
+        yield None
+        return
+    with counting("training classes") as report:
+        yield lambda passes, done, pages: report(passes * pages + done, (passes + 1) * pages)
+
+
+def _search(
+    traces: Sequence[Trace], weights: Sequence[int], design: Design, evaluations: int | None
+) -> list[str]:
+    """Search an order, with a bar, until it is found or Ctrl-C ends the search."""
+    with stoppable() as should_continue, search_bar() as show:
+
+        def progress(page: int, ratio: float, share: float) -> None:
+            del page
+            if show is not None:
+                show(share, f"{percent(ratio, 1)} of the time before so far" if ratio else "")
+
+        return choose.order_for_homes(
+            traces,
+            weights,
+            design,
+            evaluations=evaluations or choose.EVALUATIONS,
+            progress=progress,
+            should_continue=should_continue,
+        )
+
+
+def _order_as_json(ordered: choose.OrderedHomes) -> dict[str, Any]:
+    """Return the search of an order as ``--json`` prints it."""
+    return {
+        "order": {
+            "kept": "searched" if ordered.is_searched_faster else "recorded",
+            "recorded_ns": ordered.trained_ns(ordered.recorded),
+            "searched_ns": ordered.trained_ns(ordered.searched),
+            "names": ordered.order,
+        }
+    }
+
+
+def _line_of_order(ordered: choose.OrderedHomes) -> str:
+    """Return the line about a searched order."""
+    before, after = (
+        duration(ordered.trained_ns(homes)) for homes in (ordered.recorded, ordered.searched)
+    )
+    kept = "it is kept" if ordered.is_searched_faster else "the recorded order is kept"
+    return f"order: {after} on the runs that train, {before} in the recorded order; {kept}"
 
 
 def _weights(text: str | None, traces: int) -> list[int]:
@@ -111,7 +254,7 @@ def _overfits(traces: Sequence[Trace], trained: TrainedHomes) -> list[str]:
         warning = overfit_warning(HomesGain(_gain(of_training), _gain(part)))
         if warning is not None:
             warnings.append(f"{traces[part.trace].name}: {warning}")
-    return warnings
+    return [*warnings, *_overfit_of_classes(trained)]
 
 
 def _as_json(traces: Sequence[Trace], trained: TrainedHomes) -> dict[str, Any]:
@@ -144,14 +287,65 @@ def _as_json(traces: Sequence[Trace], trained: TrainedHomes) -> dict[str, Any]:
                 "plain": of_row(part.plain),
                 "homes": of_row(part.homes),
             }
+            | ({"without_classes": of_row(part.without_classes)} if part.without_classes else {})
             for part in trained.parts
         ],
         "overfit": _overfits(traces, trained),
         "slots": trained.slots,
-    }
+    } | ({"classes": trained.classes} if trained.classes else {})
 
 
-def _show(traces: Sequence[Trace], trained: TrainedHomes, origins: str) -> None:
+def _write_classes(trained: TrainedHomes, output: Path) -> None:
+    """Write the trained classes, or note that there are none to write."""
+    if trained.classes is None:
+        note(f"{output}: not written, as classes save no time on the runs that trained them")
+        return
+    with appearing_whole(output) as path:
+        path.write_text(trained.classes_file(), encoding="utf-8")
+
+
+def _gains_of_classes(trained: TrainedHomes) -> HomesGain | None:
+    """Return the time of homes without classes as a multiple of that with them."""
+
+    def gain(*, is_held_out: bool) -> float | None:
+        parts = [part for part in trained.parts if part.is_held_out == is_held_out]
+        before = sum(part.without_classes.time.time_ns for part in parts if part.without_classes)
+        after = sum(part.homes.time.time_ns for part in parts)
+        return times_as_fast(before, after) if parts and before else None
+
+    in_training = gain(is_held_out=False)
+    return None if in_training is None else HomesGain(in_training, gain(is_held_out=True))
+
+
+def _lines_of_classes(trained: TrainedHomes) -> list[str]:
+    """Return the line about trained classes; none without them."""
+    gain = _gains_of_classes(trained)
+    if gain is None:
+        return []
+    places = [(gain.trained, "in training"), (gain.held_out, "held out")]
+    times = [f"{significant(times, 4)} times {place}" for times, place in places if times]
+    return [f"classes: as fast as homes without them {', '.join(times)}"]
+
+
+def _overfit_of_classes(trained: TrainedHomes) -> list[str]:
+    """Return the warning of classes that gain little on runs they never saw."""
+    gain = _gains_of_classes(trained)
+    if gain is None or gain.held_out is None or not gain.is_overfit:
+        return []
+    warning = (
+        f"the classes are an overfit: {significant(gain.trained, 4)} times as fast as homes "
+        f"without them on the runs that trained them, {significant(gain.held_out, 4)} times on "
+        "others; train on more runs, or leave them out"
+    )
+    return [warning]
+
+
+def _show(
+    traces: Sequence[Trace],
+    trained: TrainedHomes,
+    origins: str,
+    ordered: choose.OrderedHomes | None,
+) -> None:
     """Print the store and its gains."""
     row = trained.parts[0].homes
     ram = f", {counted(row.ram_bytes + trained.summary.header_bytes, 'byte')} of RAM in all"
@@ -160,6 +354,8 @@ def _show(traces: Sequence[Trace], trained: TrainedHomes, origins: str) -> None:
     out.print(f"{medium(row.design, row.flash_page_bytes)}; {cache(row.design, row.frames)}{ram}")
     out.print(escape(origins))
     out.print(describe(trained.summary, row.design.cache_page_bytes))
+    for line in [*_lines_of_classes(trained), *([_line_of_order(ordered)] if ordered else [])]:
+        out.print(line)
     table = Table(box=None, pad_edge=False, header_style="dim")
     columns = ("trace", "part", "misses", "loads plain", "homes", "time plain", "homes", "faster")
     has_nor = row.nor is not None
