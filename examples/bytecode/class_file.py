@@ -186,16 +186,16 @@ def parameters(descriptor: str) -> list[str]:
 
 def slots(descriptor: str) -> int:
     """Count the slots that a method's parameters take."""
-    return sum(2 if each in ("J", "D") else 1 for each in parameters(descriptor))
+    return sum(2 if parameter in ("J", "D") else 1 for parameter in parameters(descriptor))
 
 
 def trace_name(owner: str, name: str, descriptor: str) -> str:
     """Return a method's name in a trace: ``com.acme.Foo.bar(int,byte[])``."""
 
-    def type_name(each: str) -> str:
-        element = each.lstrip("[")
+    def type_name(descriptor_part: str) -> str:
+        element = descriptor_part.lstrip("[")
         text = _PRIMITIVES.get(element) or element[1:-1].replace("/", ".")
-        return text + "[]" * (len(each) - len(element))
+        return text + "[]" * (len(descriptor_part) - len(element))
 
-    types = ",".join(type_name(each) for each in parameters(descriptor))
+    types = ",".join(type_name(parameter) for parameter in parameters(descriptor))
     return f"{owner.replace('/', '.')}.{name}({types})"

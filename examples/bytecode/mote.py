@@ -341,10 +341,10 @@ def answer(setting: Setting, on: str) -> dict[str, object]:
         "chip": setting.chip if on == "avr" else None,
         "sink": jvm,
         "sink_is_equal": all(setting.sink(file) == jvm for file in sinks),
-        "counts_are_equal": all(each.is_equal for each in counts),
+        "counts_are_equal": all(count.is_equal for count in counts),
         "counts": [
-            {"count": each.name, "simulated": each.simulated, "mote": each.device}
-            for each in counts
+            {"count": count.name, "simulated": count.simulated, "mote": count.device}
+            for count in counts
         ],
         "bytes": setting.trace.info.bytes,
         "instructions": setting.trace.info.instructions,

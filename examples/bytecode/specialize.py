@@ -159,20 +159,20 @@ class Program:
             self.classes[file.name] = Class(file, number)
         if len(files) > 127:
             refuse(f"the program has {len(files)} classes, and the interpreter at most 127")
-        for one in self.classes.values():
-            self._place_methods(one, offsets)
+        for java_class in self.classes.values():
+            self._place_methods(java_class, offsets)
         done: set[str] = set()
-        for one in self.classes.values():
-            self._arrange(one, done)
-        placed = {each.title for each in self.by_number if each.offset < _NATIVE}
+        for java_class in self.classes.values():
+            self._arrange(java_class, done)
+        placed = {method.title for method in self.by_number if method.offset < _NATIVE}
         for title in offsets.keys() - placed:
             refuse(f"the trace has {title}, which no class of the jar has")
 
-    def _place_methods(self, one: Class, offsets: dict[str, tuple[int, int]]) -> None:
-        for method in one.file.methods:
+    def _place_methods(self, java_class: Class, offsets: dict[str, tuple[int, int]]) -> None:
+        for method in java_class.file.methods:
             if method.code is None:
                 continue
-            title = trace_name(one.file.name, method.name, method.descriptor)
+            title = trace_name(java_class.file.name, method.name, method.descriptor)
             offset, size = offsets.get(title, (_NOWHERE, len(method.code)))
             if size != len(method.code):
                 refuse(
@@ -181,62 +181,64 @@ class Program:
                 )
             if offset != _NOWHERE and offset + size > _NATIVE:
                 refuse(f"{title} lies at {offset}: the interpreter's images end at {_NATIVE}")
-            placed = PlacedMethod(one.file.name, method, len(self.by_number), offset)
+            placed = PlacedMethod(java_class.file.name, method, len(self.by_number), offset)
             if placed.arguments > 127 or method.max_locals + method.max_stack > 250:
                 refuse(f"{title} has too many locals for the interpreter's frames")
             self.by_number.append(placed)
-            self.methods[Member(one.file.name, method.name, method.descriptor)] = placed
+            self.methods[Member(java_class.file.name, method.name, method.descriptor)] = placed
 
-    def _arrange(self, one: Class, done: set[str]) -> None:
+    def _arrange(self, java_class: Class, done: set[str]) -> None:
         """Lay out a class's objects and its table of methods, after those of its superclass."""
-        if one.file.name in done:
+        if java_class.file.name in done:
             return
-        done.add(one.file.name)
-        superclass = one.file.superclass
+        done.add(java_class.file.name)
+        superclass = java_class.file.superclass
         if superclass in self.classes:
-            one.superclass = self.classes[superclass]
-            self._arrange(one.superclass, done)
+            java_class.superclass = self.classes[superclass]
+            self._arrange(java_class.superclass, done)
             if self.initialiser(superclass):
                 refuse(f"{superclass} has an initialiser and subclasses, which would call it, too")
-            one.object_bytes = one.superclass.object_bytes
-            one.vtable = list(one.superclass.vtable)
+            java_class.object_bytes = java_class.superclass.object_bytes
+            java_class.vtable = list(java_class.superclass.vtable)
         elif superclass != "java/lang/Object":
-            refuse(f"{one.file.name}: its superclass {superclass} is not in the jar")
-        for each in one.file.fields:
-            if each.flags & ACC_STATIC and each.is_constant:
+            refuse(f"{java_class.file.name}: its superclass {superclass} is not in the jar")
+        for java_field in java_class.file.fields:
+            if java_field.flags & ACC_STATIC and java_field.is_constant:
                 continue
-            kind = self._kind(each.descriptor, f"{one.file.name}.{each.name}")
-            if each.flags & ACC_STATIC:
-                member = Member(one.file.name, each.name, each.descriptor)
+            kind = self._kind(java_field.descriptor, f"{java_class.file.name}.{java_field.name}")
+            if java_field.flags & ACC_STATIC:
+                member = Member(java_class.file.name, java_field.name, java_field.descriptor)
                 self.statics[member] = self.static_bytes
                 self.static_bytes += _BYTES[kind]
             else:
-                one.field_offsets[each.name, each.descriptor] = one.object_bytes
-                one.object_bytes += _BYTES[kind]
-        if max(one.object_bytes, self.static_bytes) > 255:
+                java_class.field_offsets[java_field.name, java_field.descriptor] = (
+                    java_class.object_bytes
+                )
+                java_class.object_bytes += _BYTES[kind]
+        if max(java_class.object_bytes, self.static_bytes) > 255:
             refuse(
-                f"{one.file.name}: an object, and all static fields, have at most 255 bytes in the "
-                "interpreter"
+                f"{java_class.file.name}: an object, and all static fields, have at most 255 bytes "
+                "in the interpreter"
             )
-        self._arrange_vtable(one)
+        self._arrange_vtable(java_class)
 
-    def _arrange_vtable(self, one: Class) -> None:
-        for method in one.file.methods:
+    def _arrange_vtable(self, java_class: Class) -> None:
+        for method in java_class.file.methods:
             if method.flags & (ACC_STATIC | ACC_PRIVATE) or method.name[0] == "<":
                 continue
-            member = Member(one.file.name, method.name, method.descriptor)
+            member = Member(java_class.file.name, method.name, method.descriptor)
             placed = self.methods.get(member)
             if placed is None:
                 placed = PlacedMethod(member.owner, method, _NOWHERE, _NOWHERE)
-            indices = [i for i, each in enumerate(one.vtable) if each.key == placed.key]
+            indices = [i for i, each in enumerate(java_class.vtable) if each.key == placed.key]
             if not indices:
-                one.vtable.append(placed)
+                java_class.vtable.append(placed)
                 continue
-            overridden = one.vtable[indices[0]]
+            overridden = java_class.vtable[indices[0]]
             is_visible = overridden.method.flags & (ACC_PUBLIC | ACC_PROTECTED)
             if not is_visible and _package(overridden.owner) != _package(placed.owner):
                 refuse(f"{placed.title} does not override {overridden.title} of another package")
-            one.vtable[indices[0]] = placed
+            java_class.vtable[indices[0]] = placed
 
     @staticmethod
     def _kind(descriptor: str, title: str) -> int:
@@ -250,8 +252,8 @@ class Program:
         if static is not None:
             return _KINDS[member.descriptor[0]] << 8 | static
         if member.owner in self.classes:
-            for one in self.classes[member.owner].ancestors:
-                offset = one.field_offsets.get((member.name, member.descriptor))
+            for ancestor in self.classes[member.owner].ancestors:
+                offset = ancestor.field_offsets.get((member.name, member.descriptor))
                 if offset is not None:
                     return _KINDS[member.descriptor[0]] << 8 | offset
         refuse(f"there is no field {member.owner}.{member.name}")
@@ -261,8 +263,10 @@ class Program:
         if member in NATIVES:
             return len(self.by_number) + NATIVES.index(member)
         if member.owner in self.classes:
-            for one in self.classes[member.owner].ancestors:
-                method = self.methods.get(Member(one.file.name, member.name, member.descriptor))
+            for ancestor in self.classes[member.owner].ancestors:
+                method = self.methods.get(
+                    Member(ancestor.file.name, member.name, member.descriptor)
+                )
                 if method:
                     return method.number
         title = trace_name(member.owner, member.name, member.descriptor)
@@ -273,22 +277,24 @@ class Program:
 
         The call becomes a direct one if only one method is possible.
         """
-        one = self.classes.get(member.owner)
-        if one is None:
+        java_class = self.classes.get(member.owner)
+        if java_class is None:
             return _INVOKESPECIAL, self.method_of(member)
         indices = [
-            i for i, each in enumerate(one.vtable) if each.key == (member.name, member.descriptor)
+            i
+            for i, each in enumerate(java_class.vtable)
+            if each.key == (member.name, member.descriptor)
         ]
         if not indices:
-            for each in one.ancestors:
+            for each in java_class.ancestors:
                 for method in each.file.methods:
                     if (method.name, method.descriptor) != (member.name, member.descriptor):
                         continue
                     if method.flags & ACC_PRIVATE:
                         return _INVOKESPECIAL, self.method_of(member)
-            refuse(f"{one.file.name} has no method {member.name} that can be called")
-        placed = one.vtable[indices[0]]
-        if (placed.method.flags | one.file.flags) & ACC_FINAL:
+            refuse(f"{java_class.file.name} has no method {member.name} that can be called")
+        placed = java_class.vtable[indices[0]]
+        if (placed.method.flags | java_class.file.flags) & ACC_FINAL:
             return _INVOKESPECIAL, placed.number
         return _INVOKEVIRTUAL, placed.arguments << 8 | indices[0]
 
@@ -348,9 +354,13 @@ class Program:
             member = file.member(index)
             operand = self.selector(member.name, member.descriptor)
         elif opcode in (_NEW, _CHECKCAST):
-            one = self._class_of(file.class_name(index), location)
-            operand = one.number
-            if opcode == _NEW and one.file.name != placed.owner and self.initialiser(one.file.name):
+            java_class = self._class_of(file.class_name(index), location)
+            operand = java_class.number
+            if (
+                opcode == _NEW
+                and java_class.file.name != placed.owner
+                and self.initialiser(java_class.file.name)
+            ):
                 code[at] = _NEW_INITIALISED
         elif opcode == _ANEWARRAY:
             operand = 0
@@ -358,10 +368,10 @@ class Program:
             code[at + 1 : at + 3] = operand.to_bytes(2, "big")
 
     def _class_of(self, name: str, location: str) -> Class:
-        one = self.classes.get(name)
-        if one is None or one.file.flags & ACC_INTERFACE:
+        java_class = self.classes.get(name)
+        if java_class is None or java_class.file.flags & ACC_INTERFACE:
             refuse(f"{location}: {name} is not a class of the jar")
-        return one
+        return java_class
 
     def _refuse_first_use(self, owner: str, placed: PlacedMethod, location: str) -> None:
         """Refuse a static access that may be the first use of a class with an initialiser."""
@@ -374,36 +384,36 @@ class Program:
     def image(self, size: int) -> bytes:
         """Return the image: the bytecode of the recorded methods, padded with 0xFF to `size`."""
         data = bytearray(b"\xff" * size)
-        for each in self.by_number:
-            if each.offset != _NOWHERE:
-                code = self.specialize(each, self.classes[each.owner].file)
-                data[each.offset : each.offset + len(code)] = code
+        for method in self.by_number:
+            if method.offset != _NOWHERE:
+                code = self.specialize(method, self.classes[method.owner].file)
+                data[method.offset : method.offset + len(code)] = code
         return bytes(data)
 
-    def method(self, one: Class, key: tuple[str, str]) -> PlacedMethod | None:
+    def method(self, java_class: Class, key: tuple[str, str]) -> PlacedMethod | None:
         """Return the virtual method with this key that is called on a class's objects."""
-        return next((each for each in one.vtable if each.key == key), None)
+        return next((method for method in java_class.vtable if method.key == key), None)
 
     def header(self, image_bytes: int) -> str:
         """Return program.h. Call `image` before, because it numbers selectors and constants."""
         vtables: list[int] = []
         itable: list[tuple[int, int]] = []
         classes = []
-        for one in self.classes.values():
+        for java_class in self.classes.values():
             interface_methods = [
                 (number, method.number)
                 for key, number in self.selectors.items()
-                if (method := self.method(one, key))
-                and not one.file.flags & (ACC_ABSTRACT | ACC_INTERFACE)
+                if (method := self.method(java_class, key))
+                and not java_class.file.flags & (ACC_ABSTRACT | ACC_INTERFACE)
             ]
-            superclass = one.superclass.number if one.superclass else 255
-            initialiser = self.initialiser(one.file.name)
+            superclass = java_class.superclass.number if java_class.superclass else 255
+            initialiser = self.initialiser(java_class.file.name)
             run_first = initialiser.number if initialiser else 0xFFFF
             classes.append(
-                f"{{{superclass}, {one.object_bytes}, {len(interface_methods)}, {len(vtables)}, "
-                f"{len(itable)}, {run_first}}}, /* {one.file.name} */"
+                f"{{{superclass}, {java_class.object_bytes}, {len(interface_methods)}, "
+                f"{len(vtables)}, {len(itable)}, {run_first}}}, /* {java_class.file.name} */"
             )
-            vtables += [each.number for each in one.vtable]
+            vtables += [each.number for each in java_class.vtable]
             itable += interface_methods
         methods = []
         for each in self.by_number:
@@ -433,7 +443,9 @@ class Program:
                 "program_interface_methods",
                 [f"{{{selector}, {method}}}," for selector, method in itable],
             ),
-            *_table("uint8_t", "program_selector_arguments", [f"{each}," for each in selectors]),
+            *_table(
+                "uint8_t", "program_selector_arguments", [f"{selector}," for selector in selectors]
+            ),
             *_table("int32_t", "program_constants", [f"INT32_C({v})," for v in self.constants]),
             "#endif",
         ]
@@ -441,13 +453,14 @@ class Program:
 
     def _names(self) -> Iterator[str]:
         """Yield macros with the numbers of classes and methods and the offsets of fields."""
-        for one in self.classes.values():
-            yield f"#define CLASS_{_identifier(one.file.name)} {one.number}"
-            for (name, _), offset in one.field_offsets.items():
-                yield f"#define FIELD_{_identifier(one.file.name)}_{_identifier(name)} {offset}"
-        for each in self.by_number:
-            title = _identifier(each.title.replace("<", "").replace(">", "")).rstrip("_")
-            yield f"#define METHOD_{title} {each.number}"
+        for java_class in self.classes.values():
+            class_name = _identifier(java_class.file.name)
+            yield f"#define CLASS_{class_name} {java_class.number}"
+            for (name, _), offset in java_class.field_offsets.items():
+                yield f"#define FIELD_{class_name}_{_identifier(name)} {offset}"
+        for method in self.by_number:
+            title = _identifier(method.title.replace("<", "").replace(">", "")).rstrip("_")
+            yield f"#define METHOD_{title} {method.number}"
 
 
 def _identifier(name: str) -> str:
@@ -476,7 +489,7 @@ def specialize(jar: Path, recorded: Path, folder: Path) -> None:
     if info.architecture != "jvm" or len(info.images) != 1:
         refuse(f"{recorded} is not a trace of Java bytecode")
     [image] = info.images
-    offsets = {each.name: (each.offset, each.bytes) for each in image.symbols}
+    offsets = {symbol.name: (symbol.offset, symbol.bytes) for symbol in image.symbols}
     packages = {name.partition("(")[0].split(".")[0] for name in offsets}
     with zipfile.ZipFile(jar) as archive:
         names = sorted(
