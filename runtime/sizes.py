@@ -139,8 +139,8 @@ def measure(name: str, directory: Path) -> tuple[list[list[object]], dict[str, i
     structures.write_text(STRUCTURES)
     run(*compiler, "-fno-common", "-c", structures, "-o", directory / "structures.o")
     symbols = run(f"{prefix}nm", "-S", directory / "structures.o")
-    found = re.findall(r"^\w+ (\w+) \w (\w+)$", symbols, re.MULTILINE)
-    sizes = {symbol: int(size, 16) for size, symbol in found}
+    symbol_sizes = re.findall(r"^\w+ (\w+) \w (\w+)$", symbols, re.MULTILINE)
+    sizes = {symbol: int(size, 16) for size, symbol in symbol_sizes}
     return rows, sizes
 
 

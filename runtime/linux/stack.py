@@ -69,7 +69,7 @@ class Calls:
         def below(name: str, above: frozenset[str]) -> Chain:
             path = above | {name}
             further = sorted(self.called[name] & self.stack_bytes.keys() - path - others)
-            chains = [below(each, path) for each in further]
+            chains = [below(call, path) for call in further]
             most = max(chains, key=lambda chain: chain.stack_bytes, default=Chain(0, ()))
             return Chain(self.stack_bytes[name] + most.stack_bytes, (_short(name), *most.names))
 
@@ -87,30 +87,30 @@ def _short(name: str) -> str:
 
 def calls_of(sources: Path) -> Calls:
     """Read what the compiler wrote beside the objects of a directory."""
-    found = Calls()
+    calls = Calls()
     graphs = [path.read_text(encoding="utf-8") for path in sources.rglob("*.ci")]
     for graph in graphs:
         for name, file, stack_bytes, kind in _NODE.findall(graph):
-            found.stack_bytes[name] = int(stack_bytes)
-            found.files[name] = Path(file)
+            calls.stack_bytes[name] = int(stack_bytes)
+            calls.files[name] = Path(file)
             if kind not in ("static", "dynamic,bounded"):
-                found.unbounded.add(name)
-    members = _members(sources, found)
+                calls.unbounded.add(name)
+    members = _members(sources, calls)
     for graph in graphs:
         for source, target, file, line in _EDGE.findall(graph):
             if target != _INDIRECT:
-                found.called[source].add(target)
+                calls.called[source].add(target)
                 continue
             text = Path(file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
             for member in _POINTER.findall(text):
-                found.called[source] |= members[member]
-    return found
+                calls.called[source] |= members[member]
+    return calls
 
 
-def _members(sources: Path, found: Calls) -> dict[str, set[str]]:
+def _members(sources: Path, calls: Calls) -> dict[str, set[str]]:
     """Return the functions that members of structures are set to."""
     named = defaultdict(set)
-    for name in found.stack_bytes:
+    for name in calls.stack_bytes:
         named[_short(name)].add(name)
     members: dict[str, set[str]] = defaultdict(set)
     for source in sources.rglob("*.c"):
@@ -138,13 +138,13 @@ def main() -> int:
             first, *further = chain.names
             is_either = len(set(chains.values())) == 1
             if not is_either or layout == _LAYOUTS[0]:
-                what = "either" if is_either else layout
-                print(f"| `{first}` | {what} | {chain.stack_bytes} | {' '.join(further)} |")
+                layout_name = "either" if is_either else layout
+                print(f"| `{first}` | {layout_name} | {chain.stack_bytes} | {' '.join(further)} |")
         if _short(root) in writes:
             writes[_short(root)] = max(chain.stack_bytes for chain in chains.values())
     for name in sorted(calls.unbounded):
         print(f"not bounded: {_short(name)}")
-    is_small = all(0 < each <= LIMIT_BYTES for each in writes.values())
+    is_small = all(0 < size <= LIMIT_BYTES for size in writes.values())
     return int(not is_small or bool(calls.unbounded))
 
 

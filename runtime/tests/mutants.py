@@ -449,9 +449,9 @@ def _tortured(
     program: Path, library: Path, seed: int, cuts: int, kinds: str, known: Violations
 ) -> tuple[Violations, int]:
     """Violations of sorts that are not known, and cuts up to the first stores that have one."""
-    found: Violations = {}
+    new_violations: Violations = {}
     done = 0
-    while done < cuts and not found:
+    while done < cuts and not new_violations:
         command = [program, "--seed", seed, "--stores", _STORES, "--lines", 0, "--go-on"]
         command += ["--kinds", kinds] if kinds else []
         try:
@@ -473,8 +473,8 @@ def _tortured(
         done += int(lost.group(1)) if lost else 0
         seed += _STORES
         sorts = re.findall(r"^VIOLATION, (.*), in \d+ stores.*\n *(.*)$", run.stdout, re.MULTILINE)
-        found = {sort: text for sort, text in sorts if sort not in known}
-    return found, done
+        new_violations = {sort: text for sort, text in sorts if sort not in known}
+    return new_violations, done
 
 
 def _mutate(mutant: Mutant, runtime: Path) -> tuple[Path, str]:
@@ -524,14 +524,14 @@ def main() -> int:
             _run("cc", *_FLAGS, "-I", runtime, "-c", source, "-o", wrong)
             source.write_text(text)
             _link([wrong if of == source else good for of, good in objects.items()], library)
-            found, done = _tortured(
+            violations, done = _tortured(
                 program, library, given.seed, given.cuts, given.kinds or mutant.kinds, known_all
             )
             why = _MISSED.get(mutant.name, "")
-            missed += not found and not why
-            what = "caught" if found else "missed" if why else "NOT CAUGHT"
-            said = ", ".join(found) or why or "-"
-            print(f"{what:10} {mutant.name:26} {done:9} cuts  {said}", flush=True)
+            missed += not violations and not why
+            verdict = "caught" if violations else "missed" if why else "NOT CAUGHT"
+            reason = ", ".join(violations) or why or "-"
+            print(f"{verdict:10} {mutant.name:26} {done:9} cuts  {reason}", flush=True)
     print(f"{len(mutants)} mutants, {missed} that should have been caught were not")
     return 1 if missed or known_all else 0
 

@@ -1,7 +1,7 @@
 /* slowchip: an MTD that passes requests on to MTD 0, with the timing of a real chip.
  *
- * nandsim and mtdram take no time. Here the caller of a request sleeps as long as the chip would be
- * busy. So a VM with counted time behaves like a machine with such a chip. Requests are served one at a
+ * nandsim and mtdram take no time. With slowchip the caller of a request sleeps as long as the chip
+ * would be busy, so a VM with counted time behaves like a machine with such a chip. Requests are served one at a
  * time. Each page that is accessed is loaded or programmed whole, and transferred whole over the bus,
  * as the kernel's NAND drivers do for ECC. */
 #define pr_fmt(fmt) "slowchip: " fmt
@@ -30,8 +30,8 @@ module_param(loads, ulong, 0444);
 module_param(programs, ulong, 0444);
 module_param(erasures, ulong, 0444);
 
-static struct mtd_info *behind; /* MTD 0, which serves the requests */
-static struct mtd_info shown; /* the MTD that this module registers */
+static struct mtd_info *backing_mtd; /* MTD 0, which serves the requests */
+static struct mtd_info slow_mtd; /* the MTD that this module registers */
 static DEFINE_MUTEX(busy);
 
 static ulong pages_of(loff_t from, size_t bytes)
@@ -43,9 +43,9 @@ static ulong pages_of(loff_t from, size_t bytes)
 
 static void take_ns(u64 ns)
 {
-    /* Sleep whole microseconds, and keep the remainder for later. */
     static u64 owed_ns;
 
+    /* Sleep whole microseconds, and keep the remainder for later. */
     owed_ns += ns;
     if (owed_ns >= 1000) {
         u32 left;
@@ -69,7 +69,7 @@ static int slow_read(struct mtd_info *mtd, loff_t from, size_t bytes, size_t *do
     mutex_lock(&busy);
     loads += pages;
     take_ns((u64)pages * load_ns + bus_ns(pages));
-    error = mtd_read(behind, from, bytes, done, to);
+    error = mtd_read(backing_mtd, from, bytes, done, to);
     mutex_unlock(&busy);
     return error;
 }
@@ -83,7 +83,7 @@ static int slow_write(struct mtd_info *mtd, loff_t to, size_t bytes, size_t *don
     mutex_lock(&busy);
     programs += pages;
     take_ns((u64)pages * program_ns + bus_ns(pages));
-    error = mtd_write(behind, to, bytes, done, from);
+    error = mtd_write(backing_mtd, to, bytes, done, from);
     mutex_unlock(&busy);
     return error;
 }
@@ -96,24 +96,24 @@ static int slow_erase(struct mtd_info *mtd, struct erase_info *range)
     mutex_lock(&busy);
     erasures += blocks;
     take_ns((u64)blocks * erase_ns);
-    error = mtd_erase(behind, range);
+    error = mtd_erase(backing_mtd, range);
     mutex_unlock(&busy);
     return error;
 }
 
 static int slow_is_bad(struct mtd_info *mtd, loff_t at)
 {
-    return mtd_block_isbad(behind, at);
+    return mtd_block_isbad(backing_mtd, at);
 }
 
 static int slow_mark_bad(struct mtd_info *mtd, loff_t at)
 {
-    return mtd_block_markbad(behind, at);
+    return mtd_block_markbad(backing_mtd, at);
 }
 
 static void slow_sync(struct mtd_info *mtd)
 {
-    mtd_sync(behind);
+    mtd_sync(backing_mtd);
 }
 
 static int __init slow_init(void)
@@ -122,35 +122,35 @@ static int __init slow_init(void)
 
     if (page_bytes == 0)
         return -EINVAL;
-    behind = get_mtd_device(NULL, 0);
-    if (IS_ERR(behind)) {
-        pr_err("there is no MTD\n");
-        return PTR_ERR(behind);
+    backing_mtd = get_mtd_device(NULL, 0);
+    if (IS_ERR(backing_mtd)) {
+        pr_err("there is no MTD 0 to pass requests on to; load nandsim or mtdram first\n");
+        return PTR_ERR(backing_mtd);
     }
-    shown.name = "slowchip";
-    shown.owner = THIS_MODULE;
-    shown.type = behind->type;
-    shown.flags = behind->flags;
-    shown.size = behind->size;
-    shown.erasesize = behind->erasesize;
-    shown.writesize = behind->writesize;
-    shown.writebufsize = behind->writebufsize;
-    shown._read = slow_read;
-    shown._write = slow_write;
-    shown._erase = slow_erase;
-    shown._block_isbad = slow_is_bad;
-    shown._block_markbad = slow_mark_bad;
-    shown._sync = slow_sync;
-    error = mtd_device_register(&shown, NULL, 0);
+    slow_mtd.name = "slowchip";
+    slow_mtd.owner = THIS_MODULE;
+    slow_mtd.type = backing_mtd->type;
+    slow_mtd.flags = backing_mtd->flags;
+    slow_mtd.size = backing_mtd->size;
+    slow_mtd.erasesize = backing_mtd->erasesize;
+    slow_mtd.writesize = backing_mtd->writesize;
+    slow_mtd.writebufsize = backing_mtd->writebufsize;
+    slow_mtd._read = slow_read;
+    slow_mtd._write = slow_write;
+    slow_mtd._erase = slow_erase;
+    slow_mtd._block_isbad = slow_is_bad;
+    slow_mtd._block_markbad = slow_mark_bad;
+    slow_mtd._sync = slow_sync;
+    error = mtd_device_register(&slow_mtd, NULL, 0);
     if (error)
-        put_mtd_device(behind);
+        put_mtd_device(backing_mtd);
     return error;
 }
 
 static void __exit slow_exit(void)
 {
-    mtd_device_unregister(&shown);
-    put_mtd_device(behind);
+    mtd_device_unregister(&slow_mtd);
+    put_mtd_device(backing_mtd);
 }
 
 module_init(slow_init);
