@@ -59,7 +59,7 @@ _NAND, _NOR, _FRAM = "MT29F1G08ABAEA", "W25Q128JV", "MB85RS256TY"
 def observations() -> list[Observation]:
     """Return the measurements of this module."""
     return [
-        replace(one, kind=kind)
+        replace(observation, kind=kind)
         for kind, some in (
             (SPI_NAND, _linux_spi_nand()),
             (NOR_LINUX, _linux_nor()),
@@ -68,7 +68,7 @@ def observations() -> list[Observation]:
             (MICROCONTROLLER, _by_dma()),
             (MICROCONTROLLER, _by_processor()),
         )
-        for one in some
+        for observation in some
     ]
 
 
@@ -332,15 +332,15 @@ def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]
     """
     prices: dict[str, list[float]] = {}
     in_place: dict[str, list[tuple[int, float]]] = {}
-    for one in published() if seen is None else seen:
-        if not one.name:
+    for observation in published() if seen is None else seen:
+        if not observation.name:
             continue
-        if one in reported.observations():
-            prices.setdefault(one.name, []).append(_beside_the_bus(one))
+        if observation in reported.observations():
+            prices.setdefault(observation.name, []).append(_beside_the_bus(observation))
             continue
-        host = one.host
+        host = observation.host
         known = Host(
-            one.fitted_on or host.bus,
+            observation.fitted_on or host.bus,
             peripheral=host.peripheral,
             memory=host.memory,
             processor=host.processor,
@@ -350,31 +350,33 @@ def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]
             operation_ns=0,
             array_share=READ_SHARE,
         )
-        composed = one.on(known)
-        if one.source in (_RZN1, _MX25R):
+        composed = observation.on(known)
+        if observation.source in (_RZN1, _MX25R):
             lead = composed.on_bus.command_ns / 1e3 if host.bus else 0.0
-            in_place.setdefault(one.name, []).append((one.size or 0, one.measured_us - lead))
+            in_place.setdefault(observation.name, []).append(
+                (observation.size or 0, observation.measured_us - lead)
+            )
             continue
-        if host.dma and one.source != _ESP:
-            value = one.measured_us * 1e3 / composed.bytes * _clock(host)
+        if host.dma and observation.source != _ESP:
+            value = observation.measured_us * 1e3 / composed.bytes * _clock(host)
         elif host.copied:
-            each = one.measured_us * 1e3 / composed.bytes - composed.byte.bus_ns
-            value = each * _clock(host)
+            byte_ns = observation.measured_us * 1e3 / composed.bytes - composed.byte.bus_ns
+            value = byte_ns * _clock(host)
         else:
-            value = one.measured_us - composed.range.likely_ns / 1e3
-        prices.setdefault(one.name, []).append(value)
+            value = observation.measured_us - composed.range.likely_ns / 1e3
+        prices.setdefault(observation.name, []).append(value)
     for name, ((less, short), (more, long)) in in_place.items():
         # Each byte takes longer than the bus does; no time is left for the operation itself.
         prices[name] = [short - (long - short) / (more - less) * less]
     return prices
 
 
-def _beside_the_bus(one: Observation) -> float:
+def _beside_the_bus(observation: Observation) -> float:
     """Return what was measured over the bus's time, or less it where a driver took part."""
-    bus_us = one.on(Host(one.host.bus)).stages[-1].ns / 1e3
-    if one.host.system == "firmware":
-        return one.measured_us - bus_us
-    return one.measured_us / bus_us
+    bus_us = observation.on(Host(observation.host.bus)).stages[-1].ns / 1e3
+    if observation.host.system == "firmware":
+        return observation.measured_us - bus_us
+    return observation.measured_us / bus_us
 
 
 def _clock(host: Host) -> float:
@@ -387,27 +389,31 @@ def published() -> list[Observation]:
     return [*observations(), *reported.observations()]
 
 
-def _fitted(one: Observation) -> str | None:
+def _fitted(observation: Observation) -> str | None:
     """Return the source to leave out if a host is fitted to it, else None."""
     sources = {host.source for host in measured_hosts()}
-    return one.group if one.group in sources else None
+    return observation.group if observation.group in sources else None
 
 
 def left_out(seen: Sequence[Observation] | None = None) -> list[LeftOutPrediction]:
     """Predict each measurement from all other sources."""
     predictions = []
-    for one in published() if seen is None else seen:
-        span = one.on(one.host, without=_fitted(one)).range
+    for observation in published() if seen is None else seen:
+        span = observation.on(observation.host, without=_fitted(observation)).range
         predictions.append(
-            LeftOutPrediction(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
+            LeftOutPrediction(
+                observation, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3
+            )
         )
     return predictions
 
 
-def unsaid(one: Observation) -> LeftOutPrediction:
+def unsaid(observation: Observation) -> LeftOutPrediction:
     """Predict a measurement without its source, as for an unknown host."""
-    span = one.on(Host(), without=_fitted(one)).range
-    return LeftOutPrediction(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
+    span = observation.on(Host(), without=_fitted(observation)).range
+    return LeftOutPrediction(
+        observation, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3
+    )
 
 
 def summary(predicted: Sequence[LeftOutPrediction], aim: str = "") -> str:
@@ -419,9 +425,9 @@ def summary(predicted: Sequence[LeftOutPrediction], aim: str = "") -> str:
 
     """
     aimed = f" ({aim} % was aimed at)" if aim else ""
-    inside = sum(one.is_inside for one in predicted)
-    widths = [one.width for one in predicted]
-    sources = len({one.observation.source for one in predicted})
+    inside = sum(prediction.is_inside for prediction in predicted)
+    widths = [prediction.width for prediction in predicted]
+    sources = len({prediction.observation.source for prediction in predicted})
     return (
         f"{len(predicted)} measurements of {sources} sources, each predicted without its own: "
         f"median error {_error(predicted)}{aimed}, "
@@ -431,4 +437,4 @@ def summary(predicted: Sequence[LeftOutPrediction], aim: str = "") -> str:
 
 
 def _error(predicted: Sequence[LeftOutPrediction]) -> str:
-    return f"{100 * statistics.median(abs(one.error) for one in predicted):.0f} %"
+    return f"{100 * statistics.median(abs(prediction.error) for prediction in predicted):.0f} %"

@@ -348,8 +348,9 @@ def summary(claims: Sequence[Claim]) -> str:
     counts: dict[Kind, Counter[Verdict]] = {kind: Counter() for kind in Kind}
     for claim in claims:
         counts[claim.kind][claim.verdict] += 1
-    return "\n".join(
-        f"{kind}: {', '.join(f'{verdicts[each]} {each}' for each in Verdict if verdicts[each])}"
-        for kind, verdicts in counts.items()
-        if verdicts
-    )
+    lines = []
+    for kind, verdicts in counts.items():
+        if verdicts:
+            texts = (f"{verdicts[verdict]} {verdict}" for verdict in Verdict if verdicts[verdict])
+            lines.append(f"{kind}: {', '.join(texts)}")
+    return "\n".join(lines)

@@ -149,9 +149,9 @@ def _reproduced(
 
     Args:
         paper: the paper's package, which has a module ``plots``.
-        counted: what the progress counts, in the plural.
-        check: checks the claims.
-        folder: the traces or pages that are replayed.
+        counted: the noun of the progress, in the plural.
+        check: function that checks the claims.
+        folder: the folder of the traces or pages that are replayed.
         plots: the folder of the figures; None to draw none.
 
     """

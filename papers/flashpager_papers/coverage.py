@@ -49,36 +49,38 @@ def coverage(kind: str, predicted: Sequence[LeftOutPrediction]) -> Coverage:
     return Coverage(
         kind,
         len(predicted),
-        len({one.observation.source for one in predicted}),
-        sum(one.is_inside for one in predicted),
-        statistics.median(one.width for one in predicted),
-        statistics.median(abs(one.error) for one in predicted),
+        len({prediction.observation.source for prediction in predicted}),
+        sum(prediction.is_inside for prediction in predicted),
+        statistics.median(prediction.width for prediction in predicted),
+        statistics.median(abs(prediction.error) for prediction in predicted),
     )
 
 
 def by_class(predicted: Sequence[LeftOutPrediction]) -> list[Coverage]:
     """Return the coverage of each class."""
     return [
-        coverage(kind, [one for one in predicted if one.observation.kind == kind])
+        coverage(
+            kind, [prediction for prediction in predicted if prediction.observation.kind == kind]
+        )
         for kind in CLASSES
     ]
 
 
-def _cells(one: Coverage) -> tuple[str, str, str]:
+def _cells(coverage: Coverage) -> tuple[str, str, str]:
     return (
-        f"{one.inside} ({100 * one.share:.0f} %)",
-        f"{one.width:.1f}",
-        f"{100 * one.error:.0f} %",
+        f"{coverage.inside} ({100 * coverage.share:.0f} %)",
+        f"{coverage.width:.1f}",
+        f"{100 * coverage.error:.0f} %",
     )
 
 
 def narrow_sentence(predicted: Sequence[LeftOutPrediction]) -> str:
     """Return how many of the narrow ranges contain their measurement."""
-    few = [one for one in predicted if one.width < NARROW]
+    few = [prediction for prediction in predicted if prediction.width < NARROW]
     if not few:
         return f"No range is narrower than {NARROW}x."
-    inside = sum(one.is_inside for one in few)
-    took = [one.observation.measured_us / one.likely_us for one in few]
+    inside = sum(prediction.is_inside for prediction in few)
+    took = [prediction.observation.measured_us / prediction.likely_us for prediction in few]
     return (
         f"Of {len(few)} ranges narrower than {NARROW}x {inside} contain their measurement, which "
         f"took {min(took):.1f} to {max(took):.1f} times the likely time."
@@ -98,10 +100,10 @@ def promise_sentence(predicted: Sequence[LeftOutPrediction]) -> str:
     return f"Not {share}: {', '.join(broken)}." if broken else f"Each class has {share}."
 
 
-def _line(one: Coverage) -> str:
-    inside, width, error = _cells(one)
+def _line(coverage: Coverage) -> str:
+    inside, width, error = _cells(coverage)
     return (
-        f"  {one.kind}: {inside} of {one.measurements} measurements inside, "
+        f"  {coverage.kind}: {inside} of {coverage.measurements} measurements inside, "
         f"{width}x wide, likely off by {error}"
     )
 
@@ -136,7 +138,7 @@ def known_table(predicted: Sequence[LeftOutPrediction]) -> str:
         "| class | cases | sources | inside | ends | likely off | of a known clock | off |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    known = [one for one in predicted if one.observation.host.bus]
+    known = [prediction for prediction in predicted if prediction.observation.host.bus]
     for every, clocked in zip(by_class(predicted), by_class(known), strict=True):
         numbers = (every.kind, str(every.measurements), str(every.sources), *_cells(every))
         _, _, error = _cells(clocked)

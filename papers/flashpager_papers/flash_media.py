@@ -73,8 +73,7 @@ def reproduce(parts: Mapping[str, str] | None = None) -> list[Claim]:
     """Check every number of the article.
 
     Args:
-        parts: TOML files to take instead of parts of the catalog, by name: what if the chip had
-            other times.
+        parts: TOML files that replace parts of the catalog, by name, for a chip with other times.
 
     """
     article = _Article(parts or {})
@@ -353,7 +352,7 @@ class _Article:
         at = "section 1.3"
         read = self.ask(CHIP, BOARD, operation="read")
         byte, limit, driver = read.byte, _stage(read, "part"), _stage(read, "software")
-        each = byte.ns
+        byte_ns = byte.ns
         lost = 1 - driver.bytes_per_s / limit.bytes_per_s
         return [
             _numbers(
@@ -374,14 +373,14 @@ class _Article:
                 "loop ran beside the cycle; the article goes on to add the two, which is "
                 f"{plain(100 * byte.software_ns / byte.part_ns, 0)} % more",
             ),
-            _number(at, "a byte through bus, RAM and loop", "152", "ns", each),
+            _number(at, "a byte through bus, RAM and loop", "152", "ns", byte_ns),
             _number(
                 at,
                 "through bus, RAM and loop at most",
                 "6.5",
                 "MB/s",
-                1e3 / each,
-                slip=f"truncated: 1/152 ns is {plain(1e3 / 152)}, 1/{plain(each)} ns ours; with "
+                1e3 / byte_ns,
+                slip=f"truncated: 1/152 ns is {plain(1e3 / 152)}, 1/{plain(byte_ns)} ns ours; with "
                 f"the array {plain(driver.bytes_per_s / 1e6)}",
             ),
             _number(
@@ -391,7 +390,7 @@ class _Article:
                 "%",
                 100 * lost,
                 slip="a rate of bytes without t_R against one of pages with it (so reckoned, "
-                f"{plain(100 * (1 - 1e9 / each / limit.bytes_per_s), 1)} %); a page takes "
+                f"{plain(100 * (1 - 1e9 / byte_ns / limit.bytes_per_s), 1)} %); a page takes "
                 f"{plain(driver.ns / 1e3, 1)} µs, {plain(driver.bytes_per_s / 1e6)} MB/s",
             ),
             self._dma(at, driver),
@@ -455,14 +454,14 @@ class _Article:
                 _number(table, f"{direction}, {name} leaves", share, "%", 100 * rate / rates[0])
                 for name, rate, share in layers
             ]
-            each = [read.operation.data_bytes * 1e3 / rate for rate in rates]
-            more = [above - below for below, above in itertools.pairwise(each)]
+            read_us = [read.operation.data_bytes * 1e3 / rate for rate in rates]
+            more = [above - below for below, above in itertools.pairwise(read_us)]
             claims.append(
                 Claim(
                     table,
                     f"{direction} through driver, smxNAND, smxFS",
                     " → ".join(map(str, rates)) + " KB/s",
-                    f"{each[0]:.0f} + {more[0]:.0f} + {more[1]:.0f} µs a page",
+                    f"{read_us[0]:.0f} + {more[0]:.0f} + {more[1]:.0f} µs a page",
                     Kind.PREDICTED,
                     words(),
                     (),
@@ -651,12 +650,12 @@ class _Article:
         """
         shares = {name: 100 * through / raw for name, (raw, through) in rates.items()}
         mean = sum(shares.values()) / len(shares)
-        each = "; ".join(f"{name}: {share:.1f} %" for name, share in shares.items())
+        shares_text = "; ".join(f"{name}: {share:.1f} %" for name, share in shares.items())
         return Claim(
             at,
             f"{direction}, the file system leaves of the raw rate",
             f"{printed} %",
-            f"{each}; mean: {mean:.1f} %",
+            f"{shares_text}; mean: {mean:.1f} %",
             Kind.RECOMPUTED,
             rule,
             tuple(Figure(name, (shares[name],)) for name in judged),

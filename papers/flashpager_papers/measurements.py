@@ -71,7 +71,7 @@ def reproduce(parts: Mapping[str, str] | None = None) -> list[Claim]:
     """Predict every published measurement.
 
     Args:
-        parts: TOML files to take instead of parts of the catalog, by name.
+        parts: TOML files that replace parts of the catalog, by name.
 
     """
     check = _Check(parts or {})

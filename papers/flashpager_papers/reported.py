@@ -42,7 +42,7 @@ _TIMES = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
 @cache
 def observations() -> tuple[Observation, ...]:
     """Return all measurements of the files."""
-    return tuple(one for file, kind in FILES.items() for one in _read(file, kind))
+    return tuple(observation for file, kind in FILES.items() for observation in _read(file, kind))
 
 
 def rows(file: str) -> list[dict[str, str]]:
@@ -91,11 +91,11 @@ def _host(row: dict[str, str]) -> Host:
 def transaction_us(row: dict[str, str]) -> float:
     """Return the time of one transaction of a line."""
     value, unit = float(row["value"]), row["unit"]
-    each = int(row["transaction_bytes"] or row["page_bytes"])
+    transaction_bytes = int(row["transaction_bytes"] or row["page_bytes"])
     if unit in _RATES:
-        return each * 1e6 / (value * _RATES[unit])
+        return transaction_bytes * 1e6 / (value * _RATES[unit])
     if "@" in unit:
         us = value / float(unit.removeprefix("cycles@").removesuffix("MHz"))
     else:
         us = value * _TIMES[unit]
-    return us * each / int(row["measured_bytes"])
+    return us * transaction_bytes / int(row["measured_bytes"])

@@ -92,16 +92,16 @@ def only(claims: dict[str, Claim], words: str) -> Claim:
 def row(results: dict[str, Any], trace: str, cell: CardDesign) -> dict[str, Any]:
     """Return the row of a cell."""
     (one,) = [
-        one
-        for one in results["replays"]
+        replay
+        for replay in results["replays"]
         if (
-            one["trace"],
-            one["cache_page_bytes"],
-            one["part"],
-            one["bus"],
-            one["cache_bytes"],
-            one["policy"],
-            one["register"],
+            replay["trace"],
+            replay["cache_page_bytes"],
+            replay["part"],
+            replay["bus"],
+            replay["cache_bytes"],
+            replay["policy"],
+            replay["register"],
         )
         == (trace, *cell)
     ]
@@ -313,7 +313,7 @@ def test_one_sentence_is_one_claim(results: dict[str, Any]) -> None:
     assert len([c for c in results["claims"] if "the mean used basic block of" in c["claim"]]) == 1
 
 
-def test_java_is_told_by_what_was_recorded(tmp_path: Path) -> None:
+def test_java_is_recognized_by_the_recording(tmp_path: Path) -> None:
     """A Java program is one wherever its trace lies. Only imports are classed by their folder."""
     runs = jumps(300, 14)
     for folder, name, architecture in (
@@ -327,11 +327,16 @@ def test_java_is_told_by_what_was_recorded(tmp_path: Path) -> None:
     ):
         write(tmp_path / folder, name, runs, architecture)
     results = cardis_replays.replay(tmp_path, lambda _finished, _all: None)
-    assert [one.name for one in results.java] == ["sensors", "purse", "imported", "java/purse"]
-    assert [one.name for one in results.native] == ["imported", "troff", "madplay"]
-    assert [one.name for one in results.asked] == ["sensors"]
-    assert all(one.is_java for one in results.java)
-    assert not any(one.is_java for one in results.native)
+    assert [program.name for program in results.java] == [
+        "sensors",
+        "purse",
+        "imported",
+        "java/purse",
+    ]
+    assert [program.name for program in results.native] == ["imported", "troff", "madplay"]
+    assert [program.name for program in results.asked] == ["sensors"]
+    assert all(program.is_java for program in results.java)
+    assert not any(program.is_java for program in results.native)
 
 
 def test_without_the_typesetter(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_about(printed: str, inside: tuple[float, ...], outside: tuple[float, ..
     assert not any(about(printed).admits((value,)) for value in outside)
 
 
-def test_about_says_its_range() -> None:
+def test_about_has_a_range() -> None:
     """A reader sees how far about goes where the digits do not show it."""
     assert about("60").said == "about: 55 to 65"
     assert about("11.5").said == ""

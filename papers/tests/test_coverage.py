@@ -55,14 +55,14 @@ def test_the_promise() -> None:
     for one in coverage.by_class(seen):
         assert one.share >= coverage.PROMISED, one
     for kind in CLASSES:
-        assert sum(one.observation.kind == kind for one in seen) >= 13, kind
+        assert sum(prediction.observation.kind == kind for prediction in seen) >= 13, kind
     for file in reported.FILES:
         assert reported.rows(file)
 
 
 def test_likely_in_place_and_under_linux() -> None:
     """Where the clock is known, the likely time is right within 15 % in the median."""
-    known = [one for one in _left_out() if one.observation.host.bus]
+    known = [prediction for prediction in _left_out() if prediction.observation.host.bus]
     for one in coverage.by_class(known):
         if one.kind in {IN_PLACE, NOR_LINUX, SPI_NAND, RAW_NAND}:
             assert one.error <= 0.15, one
@@ -70,11 +70,11 @@ def test_likely_in_place_and_under_linux() -> None:
 
 def test_a_measurement_is_not_in_its_own_range() -> None:
     """A controller's range is another without its own source, and its host has its own range."""
-    for one in _left_out():
-        seen = one.observation
+    for prediction in _left_out():
+        seen = prediction.observation
         if seen.kind == IN_PLACE and seen.name:
             alone = seen.on(seen.host).range
-            assert alone.high_ns / 1e3 != pytest.approx(one.high_us), seen.what
+            assert alone.high_ns / 1e3 != pytest.approx(prediction.high_us), seen.what
             like = seen.on(Host(seen.host.bus, like=seen.name)).range
             assert like.low_ns <= 1e3 * seen.measured_us * 1.001 <= like.high_ns * 1.002
 
@@ -107,19 +107,29 @@ def test_the_summary_is_true() -> None:
     """Each count of the summary is that of the predictions."""
     seen = _left_out()
     text = coverage.summary(seen)
-    assert not [one for one in seen if one.high_us < 1.5 * one.low_us]
+    assert not [prediction for prediction in seen if prediction.high_us < 1.5 * prediction.low_us]
     assert "No range is narrower than 1.5x." in text
-    exact = [replace(one, low_us=one.likely_us, high_us=one.likely_us) for one in seen[:3]]
+    exact = [
+        replace(prediction, low_us=prediction.likely_us, high_us=prediction.likely_us)
+        for prediction in seen[:3]
+    ]
     assert "Of 3 ranges narrower than 1.5x 0 contain" in coverage.narrow_sentence(exact + seen)
     assert "Each class has 80 % of its measurements inside." in text
-    few = [one for one in seen if one.observation.kind == IN_PLACE and one.is_inside]
-    outside = [replace(one, high_us=one.low_us) for one in few]
+    few = [
+        prediction
+        for prediction in seen
+        if prediction.observation.kind == IN_PLACE and prediction.is_inside
+    ]
+    outside = [replace(prediction, high_us=prediction.low_us) for prediction in few]
     assert coverage.promise_sentence(outside + seen) == (
         "Not 80 % of its measurements inside: in place."
     )
     for kind in CLASSES:
-        own = [one for one in seen if one.observation.kind == kind]
-        counted = sum(one.low_us <= one.observation.measured_us <= one.high_us for one in own)
+        own = [prediction for prediction in seen if prediction.observation.kind == kind]
+        counted = sum(
+            prediction.low_us <= prediction.observation.measured_us <= prediction.high_us
+            for prediction in own
+        )
         found = re.search(rf"  {kind}: (\d+) \((\d+) %\) of (\d+) measurements inside", text)
         assert found, kind
         share = f"{100 * counted / len(own):.0f}"

@@ -97,9 +97,13 @@ def test_drops_after_the_last_point_above(results: mtdcompr.MtdcomprResults) -> 
     start = swap_starts(run)
     for share in (0.5, 0.1, 0.05):
         dropped = start + drops_after(run, share)
-        assert all(one.share_of_ram <= share for one in run.points if one.allocated_bytes > dropped)
+        assert all(
+            point.share_of_ram <= share for point in run.points if point.allocated_bytes > dropped
+        )
         assert [
-            one for one in run.points if one.allocated_bytes == dropped and one.share_of_ram > share
+            point
+            for point in run.points
+            if point.allocated_bytes == dropped and point.share_of_ram > share
         ]
     assert drops_after(run, 1.0) == 0
     assert claim(results, "NAND and PCM", "drop quickly").verdict is Verdict.NONE
@@ -214,8 +218,8 @@ def test_a_chip_was_no_faster_than_it_is() -> None:
             continue
         points = [point for curve in measured.curves[name].values() for point in curve.points]
         done = [
-            (chip.busy_ns(each.loads, each.programs, each.erasures), each.took_ns)
-            for each in points
+            (chip.busy_ns(point.loads, point.programs, point.erasures), point.took_ns)
+            for point in points
         ]
         if name in measured.churn:
             churn = measured.churn[name]
@@ -261,7 +265,7 @@ def test_another_compressor_gains_as_much(results: mtdcompr.MtdcomprResults) -> 
     )
 
 
-def test_what_cannot_be(tmp_path: Path) -> None:
+def test_impossible_input_is_refused(tmp_path: Path) -> None:
     """Options of other papers, folders without pages and files without pages are refused."""
     fails("reproduce", "mtdcompr", "--traces", tmp_path, words=["--traces"])
     fails("reproduce", "cardis", "--pages", tmp_path, words=["--pages"])

@@ -120,7 +120,7 @@ def test_arithmetic(
     assert judged == [(ours, verdict)]
 
 
-def test_a_gain_is_what_rounded_times_allow(
+def test_a_gain_agrees_with_rounded_times(
     handler: swl.HandlerTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """85 and 78 whole µs mean 7.1 to 9.4 %: figures within that hold, and no others."""
@@ -142,7 +142,7 @@ def test_more_is_gained_on_both_than_on_bzip2(results: dict[str, Any]) -> None:
     assert figure["values"] == pytest.approx([min(gains.values()), bzip2], abs=0.05)
 
 
-def test_what_was_put_in_is_not_counted(results: dict[str, Any]) -> None:
+def test_inserted_figures_are_not_counted(results: dict[str, Any]) -> None:
     """Equations that our schedules were written from, and figures of which the board was made."""
     of_figures = {c["where"] for c in results["claims"] if c["verdict"] == "by construction"}
     assert of_figures == {"section 3.1", "Fig. 7", "Fig. 8", "Fig. 9"}
@@ -304,7 +304,7 @@ class Slow:
         get = 7925 + 878.8 * walk + 3100 * downgrades
         flash = page // 2
         load = 0 if flash in self.buffers else 19350
-        self.buffers = [*[one for one in self.buffers if one != flash][-1:], flash]
+        self.buffers = [*[buffer for buffer in self.buffers if buffer != flash][-1:], flash]
         transfer = 1024 * (1e3 / (13.16 * 2) + 10)
         self.ns += 3500 + max(get, load) + transfer + 2600 + 2700
 

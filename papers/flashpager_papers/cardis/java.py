@@ -96,7 +96,9 @@ def _one_page(programs: CardPrograms) -> Claim:
     whole = CONVENTIONAL[LARGE]
 
     def misses(program: CardProgram) -> list[int]:
-        return [int(program.at(whole, part=LARGE, policy=one).counts.misses) for one in BEST_PAGE]
+        return [
+            int(program.at(whole, part=LARGE, policy=policy).counts.misses) for policy in BEST_PAGE
+        ]
 
     return judged(
         programs,

@@ -69,7 +69,7 @@ def claims_of_requests(programs: CardPrograms) -> list[Claim]:
 
 def _loads(programs: CardPrograms) -> Claim:
     def says(program: CardProgram) -> str:
-        of_small, of_large = (100 * program.loads(PAPER_PAGE, part=one) for one in CONVENTIONAL)
+        of_small, of_large = (100 * program.loads(PAPER_PAGE, part=part) for part in CONVENTIONAL)
         return (
             f"{100 * program.loads(DRAFT_PAGE):.0f} % ({PAPER_PAGE} B: {of_small:.0f} %, of "
             f"2048-byte NAND {of_large:.0f} %)"
@@ -222,7 +222,7 @@ def shares(program: CardProgram) -> tuple[float, float, float]:
 def _next_block(programs: CardPrograms) -> Claim:
     def says(program: CardProgram) -> str:
         by_lru, by_min = (
-            100 * program.next_block(PAPER_PAGE, part=LARGE, policy=one) for one in BEST_PAGE
+            100 * program.next_block(PAPER_PAGE, part=LARGE, policy=policy) for policy in BEST_PAGE
         )
         counts = program.at(PAPER_PAGE, part=LARGE).counts
         of_all = 100 * program.distances(PAPER_PAGE, part=LARGE).get(1, 0) / counts.misses
@@ -248,7 +248,7 @@ def _next_block(programs: CardPrograms) -> Claim:
 
 def _same_block(programs: CardPrograms) -> Claim:
     def both(program: CardProgram) -> list[dict[int, int]]:
-        return [program.distances(PAPER_PAGE, part=LARGE, policy=one) for one in BEST_PAGE]
+        return [program.distances(PAPER_PAGE, part=LARGE, policy=policy) for policy in BEST_PAGE]
 
     def zeros(program: CardProgram) -> int:
         return sum(each.get(0, 0) for each in both(program))
@@ -314,9 +314,12 @@ def _registers(programs: CardPrograms) -> Claim:
 
     def says(program: CardProgram) -> str:
         speeds = " → ".join(
-            f"{program.bandwidth(PAPER_PAGE, part=LARGE, register=one):.2f}" for one in registers
+            f"{program.bandwidth(PAPER_PAGE, part=LARGE, register=register):.2f}"
+            for register in registers
         )
-        pages = " → ".join(f"{program.best_page(LARGE, register=one)}" for one in registers)
+        pages = " → ".join(
+            f"{program.best_page(LARGE, register=register)}" for register in registers
+        )
         return f"{speeds} MB/s, best page {pages} B"
 
     return judged(
@@ -327,7 +330,9 @@ def _registers(programs: CardPrograms) -> Claim:
         "not said",
         says,
         words(),
-        lambda p: tuple(p.bandwidth(PAPER_PAGE, part=LARGE, register=each) for each in registers),
+        lambda p: tuple(
+            p.bandwidth(PAPER_PAGE, part=LARGE, register=register) for register in registers
+        ),
         " → ".join(registers),
         kind=Kind.BEYOND,
     )

@@ -11,10 +11,10 @@ from flashpager_papers.claim import Claim, Direction, Figure, Kind, Rule
 
 #: Section 5.2: the paper's sample.
 CLASSES, METHODS, CODE_BYTES, BYTECODES, TRANSFERS = 56, 119, 6832, 1_534_880, 172_411
-#: Section 6: the best cache page by policy; in the draft by NAND.
+#: Section 6: bytes of the best cache page, by policy and in the draft by NAND.
 BEST_PAGE = {"lru": 64, "min": 32}
 DRAFT_BEST_PAGE = {SMALL: 32, LARGE: 64}
-#: Section 6.2, bytes: "about".
+#: Section 6.2: bytes of a basic block, "about".
 BLOCK_BYTES = 60
 #: Figure 8, and the draft's 6b and 6a, in percent.
 NEXT_BLOCK, DRAFT_NEXT_BLOCK, DRAFT_LOADS = "11.5", "25", "75"
@@ -45,11 +45,13 @@ def judged(
     with_witnesses: bool = True,
     of_all: bool = False,
 ) -> Claim:
-    """Judge by the programs of the paper's kind, or by every program there is."""
+    """Judge a claim by the programs of the paper's kind, or with ``of_all`` by all programs."""
     chosen = programs.every if of_all else programs.asked
     lines = [f"{program.name} {says(program)}" for program in programs.java]
     if programs.java and with_native and programs.native:
-        lines.append("native: " + ", ".join(f"{one.name} {says(one)}" for one in programs.native))
+        lines.append(
+            "native: " + ", ".join(f"{program.name} {says(program)}" for program in programs.native)
+        )
     notes = [note] if note else []
     judged_figures: tuple[Figure, ...] = ()
     if not programs.java:
@@ -76,7 +78,7 @@ def judged(
 
 
 def _asked(programs: CardPrograms, *, of_all: bool) -> str:
-    """Name the program of a verdict, if it is not the one of the others."""
+    """Name the programs of a verdict, if they are not the usual one."""
     if of_all:
         return "asked of all programs"
     if not programs.named(SENSORS, programs.java):

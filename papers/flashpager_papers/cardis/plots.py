@@ -565,8 +565,9 @@ def _size_title(programs: CardPrograms) -> str:
 
     java = programs.java
     return (
-        f"Java: a used block has {span([one.blocks.mean_used_block_bytes for one in java])} "
-        f"bytes in the mean, a used method "
-        f"{span([one.scale.mean_used_method_bytes for one in java])}, the best cache page from "
-        f"{PAGES[0]} bytes on {span([one.best_page() for one in java])}"
+        f"Java: a used block has {span([program.blocks.mean_used_block_bytes for program in java])}"
+        f" bytes in the mean, a used method "
+        f"{span([program.scale.mean_used_method_bytes for program in java])}, the best cache page "
+        f"from "
+        f"{PAGES[0]} bytes on {span([program.best_page() for program in java])}"
     )

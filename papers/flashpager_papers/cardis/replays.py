@@ -428,8 +428,8 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> CardPrograms:
     """Replay each trace once, through all cells.
 
     Args:
-        traces: a folder; those in a folder ``java`` there are taken, too.
-        progress: called with the programs that are finished, and all.
+        traces: the folder of the traces; traces in its folder ``java`` are replayed, too.
+        progress: callback: (programs done, programs in all).
 
     Raises:
         FlashpagerError: if the folder holds no traces, or a trace cannot be read.

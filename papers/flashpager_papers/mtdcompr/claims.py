@@ -162,9 +162,9 @@ class MtdcomprClaims:
     def _media(self) -> list[Claim]:
         cycles = _engine.find_part("NP8P128A").number("endurance_cycles")
         nand = {
-            one.name: one.endurance_cycles.value
-            for one in _engine.catalog()
-            if one.kind in ("nand", "nor") and one.endurance_cycles
+            part.name: part.endurance_cycles.value
+            for part in _engine.catalog()
+            if part.kind in ("nand", "nor") and part.endurance_cycles
         }
         unverified = [
             part.name

@@ -157,7 +157,9 @@ class MachineMeasurements:
     def job_us(self, schedule: str, job: str, walk: int, policy: str = CLOCK) -> float:
         """Return the mean time of a job in faults with a search of ``walk`` frames."""
         faults = self.loaded(schedule, policy)[walk]
-        return sum(each.sum_ns[job] for each in faults) / sum(each.count for each in faults) / 1e3
+        return (
+            sum(fault.sum_ns[job] for fault in faults) / sum(fault.count for fault in faults) / 1e3
+        )
 
     def us(self, schedule: str, walk: int, policy: str = CLOCK) -> float:
         """Return the mean latency of faults that load."""
@@ -192,13 +194,15 @@ class MachineMeasurements:
 
     def worst_us(self, schedule: str, policy: str = CLOCK) -> float:
         """Return the time of the longest fault."""
-        return max(each.longest_ns["whole"] for each in self.timed(schedule, policy).faults) / 1e3
+        return max(fault.longest_ns["whole"] for fault in self.timed(schedule, policy).faults) / 1e3
 
     def false_fault_us(self, policy: str) -> float:
         """Return the mean time of a false fault."""
         faults = self.timed("sequential", policy).false_faults
         return (
-            sum(each.sum_ns["whole"] for each in faults) / sum(each.count for each in faults) / 1e3
+            sum(fault.sum_ns["whole"] for fault in faults)
+            / sum(fault.count for fault in faults)
+            / 1e3
         )
 
     def handler(self, policy: str = CLOCK) -> Handler:

@@ -104,7 +104,7 @@ def _digit(trace: str, tenfold: float) -> str:
 def similar() -> Claim:
     """Check table 4."""
     digit = _LAST_DIGIT / min(before for sizes in TABLE_4.values() for before, _ in sizes.values())
-    worst = {trace: max(spread(trace).items(), key=lambda each: abs(each[1])) for trace in TABLE_4}
+    worst = {trace: max(spread(trace).items(), key=lambda item: abs(item[1])) for trace in TABLE_4}
     return Claim(
         "Table 4",
         "the two page miss ratios are similar, as in the example of crafty at 128 KB",
