@@ -86,8 +86,8 @@ def main() -> None:
         shapes = product(_POLICIES, _REGISTERS, _PAGES)
         measured = [_measure(*shape, board) for shape in shapes]
     print("| policy, register, page | memories alone, ms | device, ms |\n|---|--:|--:|")
-    for one in sorted(measured, key=lambda one: one.device_ms):
-        print(one.row())
+    for variant in sorted(measured, key=lambda variant: variant.device_ms):
+        print(variant.row())
 
 
 if __name__ == "__main__":

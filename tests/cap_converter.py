@@ -298,7 +298,7 @@ def _type(descriptor: str) -> list[int]:
 
 
 def _signature(descriptor: str) -> bytes:
-    return _packed([nibble for one in _TYPE.findall(descriptor) for nibble in _type(one)])
+    return _packed([nibble for name in _TYPE.findall(descriptor) for nibble in _type(name)])
 
 
 def _packed(nibbles: list[int]) -> bytes:
@@ -332,13 +332,13 @@ def method_component(classes: list[ClassFile]) -> bytes:
 def descriptor_component(classes: list[ClassFile], *, reverse: bool = False) -> bytes:
     """Return the info item with shapes and places (6.13), with methods backwards if ``reverse``."""
     types, body = u2(0), u1(len(classes))
-    for number, one in enumerate(classes):
-        methods = [m for m in one.methods if m.name != "<clinit>"]
-        fields = [f for f in one.fields if not f.constant]
-        flags = one.flags & 0x11 | (64 if one.flags & 0x200 else 0)
-        flags |= 128 if one.flags & 0x400 else 0
-        body += u1(number, flags) + u2(number) + u1(len(one.interfaces))
-        body += u2(len(fields), len(methods)) + bytes(2 * len(one.interfaces))
+    for number, java_class in enumerate(classes):
+        methods = [m for m in java_class.methods if m.name != "<clinit>"]
+        fields = [f for f in java_class.fields if not f.constant]
+        flags = java_class.flags & 0x11 | (64 if java_class.flags & 0x200 else 0)
+        flags |= 128 if java_class.flags & 0x400 else 0
+        body += u1(number, flags) + u2(number) + u1(len(java_class.interfaces))
+        body += u2(len(fields), len(methods)) + bytes(2 * len(java_class.interfaces))
         for member in fields:
             body += u1(0, member.flags & 0x1F, 0, 0, 0)
             if len(member.descriptor) == 1:
@@ -363,11 +363,11 @@ def debug_component(classes: list[ClassFile]) -> bytes:
         return u2(strings.index(text))
 
     body = index("package") + u2(len(classes))
-    for one in classes:
-        methods = [m for m in one.methods if m.name != "<clinit>"]
-        body += index(one.name) + u2(one.flags, 0) + index("super") + index("file")
-        body += u1(len(one.interfaces)) + u2(len(one.fields), len(methods))
-        body += bytes(2 * len(one.interfaces) + 10 * len(one.fields))
+    for java_class in classes:
+        methods = [m for m in java_class.methods if m.name != "<clinit>"]
+        body += index(java_class.name) + u2(java_class.flags, 0) + index("super") + index("file")
+        body += u1(len(java_class.interfaces)) + u2(len(java_class.fields), len(methods))
+        body += bytes(2 * len(java_class.interfaces) + 10 * len(java_class.fields))
         for member in methods:
             body += index(member.name) + index(member.descriptor) + u2(member.flags, member.offset)
             body += u1(len(member.header)) + u2(len(member.converted), 1, 2) + bytes(9 + 12)

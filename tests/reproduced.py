@@ -1,8 +1,8 @@
 """``flashpager reproduce PAPER`` of the shipped examples, run once for all tests.
 
 The replays of a paper take long, and several documents and the papers' tests need them. The first
-user runs the command, with pictures; all other users, in any process, get its output. If run as a
-module, this file replaces the command in the tests of documents; it passes all other commands on.
+user runs the command, with pictures; all other users, in any process, get its output. In the tests
+of documents this module, run as a program, replaces the command and passes other commands on to it.
 """
 
 import fcntl
@@ -39,16 +39,16 @@ def reproduced(paper: str, shared: Path) -> Reproduced:
     """Return the command's output for a paper; ``shared`` is the session's folder."""
     folder = shared / f"reproduce-{paper}"
     folder.mkdir(parents=True, exist_ok=True)
-    plots, message, tables = folder / "plots", folder / "said.json", folder / "tables.md"
+    plots, saved, tables = folder / "plots", folder / "outcome.json", folder / "tables.md"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not message.exists():
+        if not saved.exists():
             done = _run(paper, "--plots", str(plots), "--markdown", str(tables))
             if done.returncode == 2 and "--plots" in done.stderr:
                 done = _run(paper, "--markdown", str(tables))
             outcome = {"code": done.returncode, "out": done.stdout, "err": done.stderr}
-            message.write_text(json.dumps(outcome), encoding="utf-8")
-    return Reproduced(plots=plots, tables=tables, **json.loads(message.read_text(encoding="utf-8")))
+            saved.write_text(json.dumps(outcome), encoding="utf-8")
+    return Reproduced(plots=plots, tables=tables, **json.loads(saved.read_text(encoding="utf-8")))
 
 
 def stand_in(folder: Path, shared: Path) -> dict[str, str]:

@@ -98,10 +98,10 @@ def _run_together(stages: list[Stage]) -> None:
     *others, last = stages
     outputs = [BytesIO() for _ in others]
     with ThreadPoolExecutor(len(stages)) as pool:
-        running = [pool.submit(one.run, out) for one, out in zip(others, outputs, strict=True)]
+        running = [pool.submit(stage.run, out) for stage, out in zip(others, outputs, strict=True)]
         last.run(sys.stdout.buffer)
-        for one in running:
-            one.result()
+        for future in running:
+            future.result()
     for output in outputs:
         sys.stdout.buffer.write(output.getvalue())
     sys.stdout.buffer.flush()
@@ -121,7 +121,7 @@ def _left_out_earlier(name: str) -> Stage | None:
     if name == "test-python":
         return Stage(name)
     suite = {"test-c": "C", "test-rust": "Rust"}[name]
-    left_out = sorted({one.test for one in tools.earlier(suite) or () if one.reason})
+    left_out = sorted({record.test for record in tools.earlier(suite) or () if record.reason})
     if not left_out:
         return None
     if suite == "Rust":

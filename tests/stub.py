@@ -117,7 +117,7 @@ class Stub:
         members = [member for member in members if member["name"] not in _INHERITED]
         members.sort(key=lambda one: (one["name"] != "__new__", not _is_property(one), one["name"]))
         self._shadowed = {member["name"] for member in members} & set(dir(builtins))
-        lines = [f"@{self._expression(each)}" for each in node.get("decorators", ())]
+        lines = [f"@{self._expression(decorator)}" for decorator in node.get("decorators", ())]
         bases = ", ".join(self._expression(base) for base in node.get("bases", ()))
         lines.append(f"class {node['name']}({bases}):" if bases else f"class {node['name']}:")
         body = [_docstring(node), ""] if node.get("doc") else []
@@ -142,7 +142,7 @@ class Stub:
         """Return the parameters of a function, with their types and defaults."""
         arguments = node["arguments"]
         positional = arguments.get("posonlyargs", [])
-        parts = [self._argument(one) for one in positional]
+        parts = [self._argument(argument) for argument in positional]
         if positional and (len(positional) > 1 or positional[0]["name"] not in ("self", "cls")):
             parts.append("/")
         parts += [self._argument(one) for one in arguments.get("args", [])]
@@ -175,9 +175,9 @@ class Stub:
             case "binop":
                 text = f"{self._expression(node['left'])} | {self._expression(node['right'])}"
             case "tuple":
-                text = ", ".join(self._expression(one) for one in node["elts"])
+                text = ", ".join(self._expression(element) for element in node["elts"])
             case "list":
-                text = f"[{', '.join(self._expression(one) for one in node['elts'])}]"
+                text = f"[{', '.join(self._expression(element) for element in node['elts'])}]"
             case "subscript":
                 text = f"{self._expression(node['value'])}[{self._expression(node['slice'])}]"
                 text = "Json" if text == "dict[str, object]" else text

@@ -133,12 +133,12 @@ def summary(records: Iterable[TestRecord]) -> list[str]:
     """
     tools: dict[str, Counter[str]] = {}
     others: dict[str, Counter[str]] = {}
-    for one in records:
-        if not one.reason:
+    for record in records:
+        if not record.reason:
             continue
-        match = _NOT_INSTALLED.fullmatch(one.reason)
-        for name in match["tools"].split(", ") if match else [one.reason]:
-            (tools if match else others).setdefault(name, Counter())[one.suite] += 1
+        match = _NOT_INSTALLED.fullmatch(record.reason)
+        for name in match["tools"].split(", ") if match else [record.reason]:
+            (tools if match else others).setdefault(name, Counter())[record.suite] += 1
 
     def counted(suites: Counter[str]) -> str:
         return ", ".join(f"{count} {suite}" for suite, count in sorted(suites.items()))
@@ -165,7 +165,7 @@ def summary(records: Iterable[TestRecord]) -> list[str]:
 def append(file: Path, records: Iterable[TestRecord]) -> None:
     """Append the tests of a suite to the record of all suites."""
     with file.open("a", encoding="utf-8") as out:
-        out.writelines(f"{one.suite}\t{one.reason}\t{one.test}\n" for one in records)
+        out.writelines(f"{record.suite}\t{record.reason}\t{record.test}\n" for record in records)
 
 
 def collected(file: Path) -> list[TestRecord]:
@@ -189,7 +189,7 @@ def earlier(suite: str) -> list[TestRecord] | None:
     if not file.is_file():
         message = f"{EARLIER}: {file} is no file; 'make test' writes build/tests.tsv"
         raise FileNotFoundError(message)
-    return [one for one in collected(file) if one.suite == suite]
+    return [record for record in collected(file) if record.suite == suite]
 
 
 def divided(records: Iterable[TestRecord], tests: Iterable[str]) -> tuple[set[str], list[str]]:
@@ -199,8 +199,8 @@ def divided(records: Iterable[TestRecord], tests: Iterable[str]) -> tuple[set[st
     or only today's run has. Without such lines the two runs together are all tests.
     """
     records, today = list(records), set(tests)
-    left_out = {one.test for one in records if one.reason}
-    recorded = {one.test for one in records}
+    left_out = {record.test for record in records if record.reason}
+    recorded = {record.test for record in records}
     differences = [f"{test}: not in the record of the earlier run" for test in today - recorded]
     differences += [f"{test}: recorded, but no test today" for test in recorded - today]
     return left_out, sorted(differences)

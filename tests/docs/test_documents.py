@@ -93,7 +93,9 @@ def _check_shown(shown: str, printed: str, place: str) -> None:
     lines = [line.split() for line in printed.splitlines()]
     for line in shown.splitlines():
         words = [word for word in line.split() if word != "…"]
-        assert any(_in_order(words, those) for those in lines), f"{place}: '{line}' in:\n{printed}"
+        assert any(_in_order(words, line_words) for line_words in lines), (
+            f"{place}: '{line}' in:\n{printed}"
+        )
 
 
 def _in_order(words: list[str], line: list[str]) -> bool:
@@ -127,25 +129,27 @@ def _name(path: Path) -> str:
 
 @pytest.mark.parametrize(
     "document",
-    [path for path, text in _TEXTS.items() if any(not each.tools for each in blocks(text))],
+    [path for path, text in _TEXTS.items() if any(not block.tools for block in blocks(text))],
     ids=_name,
 )
 def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
     """Each block that needs no tools of its own succeeds."""
     for tools in _NEEDS.findall(_TEXTS[document]):
         need(*tools.split())
-    _run(document, [each for each in blocks(_TEXTS[document]) if not each.tools], tmp_path, shared)
+    _run(
+        document, [block for block in blocks(_TEXTS[document]) if not block.tools], tmp_path, shared
+    )
 
 
 @pytest.mark.parametrize(
     "document",
-    [path for path, text in _TEXTS.items() if any(each.tools for each in blocks(text))],
+    [path for path, text in _TEXTS.items() if any(block.tools for block in blocks(text))],
     ids=_name,
 )
 def test_document_with_tools(document: Path, tmp_path: Path, shared: Path) -> None:
     """Each block succeeds up to the last one that needs tools of its own."""
     every = blocks(_TEXTS[document])
-    need(*dict.fromkeys(tool for each in every for tool in each.tools))
+    need(*dict.fromkeys(tool for block in every for tool in block.tools))
     last = max(number for number, each in enumerate(every) if each.tools)
     _run(document, every[: last + 1], tmp_path, shared)
 

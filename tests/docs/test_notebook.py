@@ -26,9 +26,9 @@ def test_it_runs(folder: Path) -> None:
             assert cell.outputs, cell.source
             assert all(output.output_type != "error" for output in cell.outputs)
             data = [output.get("data", {}) for output in cell.outputs]
-            texts[cell.id] = "".join(each.get("text/plain", "") for each in data)
+            texts[cell.id] = "".join(output.get("text/plain", "") for output in data)
             if cell.id in ("front", "heat"):
-                assert any("vega" in json.dumps(each) for each in data)
+                assert any("vega" in json.dumps(output) for output in data)
     # The times are the sums of prices times counts.
     assert float(texts["check"]) < 1e-12
     # The chip with its own ECC is the faster one, in the last row.

@@ -27,7 +27,7 @@ class TestPico:
 
 
 @pytest.mark.parametrize("name", BOARDS)
-def test_a_board_says_what_it_is(name: str) -> None:
+def test_a_board_is_described(name: str) -> None:
     """Each shipped board has a kind; boards to buy state chip, flash, boot code and processor."""
     table = tomllib.loads((ROOT / "boards" / f"{name}.toml").read_text(encoding="utf-8"))
     assert table["kind"] in ("board", "chip", "model")
@@ -57,8 +57,8 @@ class TestCatalogs:
         """``boards X`` and ``parts X`` are ``show X``."""
         assert flashpager("boards", "pico").out == flashpager("boards", "show", "pico").out
         assert flashpager("parts", "W25N01GV").out == flashpager("parts", "show", "W25N01GV").out
-        one = flashpager("parts", "W25N01GV", "--json").json
-        assert one == flashpager("parts", "show", "W25N01GV", "--json").json
+        part = flashpager("parts", "W25N01GV", "--json").json
+        assert part == flashpager("parts", "show", "W25N01GV", "--json").json
         assert flashpager("parts").out == flashpager("parts", "list").out
         fails("boards", "pcio", words=["unknown board 'pcio'", "did you mean pico"])
         fails("parts", "W25N01", words=["W25N01"])

@@ -414,7 +414,7 @@ class TestFailAbove:
         assert lines[0] == ("need not met: app, cache 128, cache page 32: time grew by 3 % > 2 %")
         assert "cache page 64" in lines[1]
         result = flashpager("compare", a, b, "--fail-above", "2%", "--json", code=1).json
-        assert [each["need"] for each in result["unmet"]] == ["fail_above"] * 2
+        assert [need["need"] for need in result["unmet"]] == ["fail_above"] * 2
         assert result["unmet"][0]["found"] == pytest.approx(0.03)
         assert result["unmet"][0]["row"]["cache_bytes"] == 128
         flashpager("compare", a, b, "--fail-above", "3.5%")
@@ -448,7 +448,7 @@ class TestFailAbove:
         a = tables / "lru.parquet"
         fails("compare", a, a, f"--fail-above={given}", words=["--fail-above", given, "2%"])
 
-    def test_what_cannot_be_compared(self, tables: Path) -> None:
+    def test_tables_that_cannot_be_compared(self, tables: Path) -> None:
         """Tables that cannot be compared end with exit code 2."""
         a, b = tables / "lru.parquet", tables / "far.parquet"
         fails("compare", a, b, "--fail-above", "2%", words=["in common"])

@@ -131,9 +131,9 @@ class TestRange:
         span = result["range"]
         assert span["low_ns"] < span["likely_ns"] < span["high_ns"]
         assert span["low_bytes_per_s"] == pytest.approx(result["bytes"] * 1e9 / span["high_ns"])
-        unknown = [one["what"] for one in span["assumed"]]
+        unknown = [assumption["what"] for assumption in span["assumed"]]
         assert set(unknown) == {"clock", "lines", "operation", "mover", "array"}
-        narrows = [one["narrows"] for one in span["assumed"]]
+        narrows = [assumption["narrows"] for assumption in span["assumed"]]
         assert narrows == sorted(narrows, reverse=True)
         shown = flashpager("estimate", "--part", "W25N01GV").out.splitlines()
         assert " to " in shown[1]
@@ -232,13 +232,15 @@ class TestRange:
     def test_a_slow_processor_lies_in_the_range(self) -> None:
         """Each clock in the named span gives a range inside the whole one."""
         wide = estimated("--part", "W25Q128JV", "--no-dma")["range"]
-        (mover,) = [one for one in wide["assumed"] if one["what"] == "mover"]
+        (mover,) = [assumption for assumption in wide["assumed"] if assumption["what"] == "mover"]
         assert "4 to 1000 MHz" in mover["source"]
         for clock in ("4MHz", "16MHz", "1000MHz"):
             flags = ("--no-dma", "--processor", clock)
             message = estimated("--part", "W25Q128JV", *flags)["range"]
             assert wide["low_ns"] <= message["low_ns"] <= message["high_ns"] <= wide["high_ns"]
-            (mover,) = [one for one in message["assumed"] if one["what"] == "mover"]
+            (mover,) = [
+                assumption for assumption in message["assumed"] if assumption["what"] == "mover"
+            ]
             assert "--dma" not in mover["say"]
             assert "--processor" not in mover["say"]
 
@@ -265,7 +267,7 @@ class TestRange:
         assert narrow["likely_bytes_per_s"] == pytest.approx(rate, rel=1e-4)
         for span in (narrow, estimated(*flags, "--bytes", "64", *measured)["range"]):
             assert span["low_ns"] <= span["likely_ns"] <= span["high_ns"]
-            assert all("measured rate" in one["source"] for one in span["assumed"])
+            assert all("measured rate" in assumption["source"] for assumption in span["assumed"])
         assert wide["low_ns"] * 0.999999 <= narrow["low_ns"] < narrow["high_ns"]
         assert narrow["high_ns"] <= wide["high_ns"] * 1.000001
         assert narrow["high_ns"] / narrow["low_ns"] < wide["high_ns"] / wide["low_ns"]
@@ -317,10 +319,10 @@ class TestRange:
         )
         words = ("--mode", "1-1-4", "--bytes", "4")
         option = ("--measured", "8.81MB/s@4096")
-        told = flashpager("estimate", "--board", bare, *words, *option)
+        printed = flashpager("estimate", "--board", bare, *words, *option)
         kept = flashpager("estimate", "--board", measured, *words)
-        assert kept.out == told.out
-        (line,) = [line for line in told.err.splitlines() if "keep" in line]
+        assert kept.out == printed.out
+        (line,) = [line for line in printed.err.splitlines() if "keep" in line]
         noted = tmp_path / "noted.toml"
         noted.write_text(f"{line.partition(': measured')[2]}\n".join(["measured", text]))
         assert flashpager("estimate", "--board", noted, *words).out == kept.out
@@ -354,11 +356,11 @@ class TestRange:
         flags = (*CHIP, "--bus", "40MHz-x8", "--processor", "100MHz", "--system", "firmware")
         loose = estimated(*flags, "--no-dma")["range"]
         tight = estimated(*flags, "--instructions", "40")["range"]
-        (mover,) = [one for one in loose["assumed"] if one["what"] == "mover"]
+        (mover,) = [assumption for assumption in loose["assumed"] if assumption["what"] == "mover"]
         assert mover["span"]["best"] < 400 < mover["span"]["worst"]
         assert loose["low_ns"] < tight["low_ns"]
         assert tight["high_ns"] < loose["high_ns"]
-        assert all(one["what"] != "mover" for one in tight["assumed"])
+        assert all(assumption["what"] != "mover" for assumption in tight["assumed"])
 
     def test_boards_that_are_shipped(self) -> None:
         """The estimates for shipped boards are those in their descriptions."""
@@ -373,11 +375,15 @@ class TestRange:
     def test_python(self) -> None:
         """The Python interface returns the range as a typed value."""
         result = estimate("W25Q128JV", Host(system="in-place", bus="62.5MHz-x4"), operation="read")
-        assert [one.parameter for one in result.range.assumed] == ["controller"]
+        assert [assumption.parameter for assumption in result.range.assumed] == ["controller"]
         assert result.range.width > 1
         free = estimate("W25Q128JV").range
         assert free.width == pytest.approx(free.high_ns / free.low_ns)
-        assert {one.parameter for one in free.assumed} >= {"clock", "lines", "operation"}
+        assert {assumption.parameter for assumption in free.assumed} >= {
+            "clock",
+            "lines",
+            "operation",
+        }
 
 
 class TestBoards:
@@ -437,8 +443,8 @@ class TestBoards:
         done = flashpager("estimate", "--part", "SanDisk-2GB", "--peripheral", "40MHz", "--json")
         (result,) = done.json["estimates"]
         assert result["bus"] == "20MHz-x4"
-        one = estimated("--part", "SanDisk-2GB", "--peripheral", "40MHz-x1")
-        assert one["bus"] == "20MHz-x1"
+        single = estimated("--part", "SanDisk-2GB", "--peripheral", "40MHz-x1")
+        assert single["bus"] == "20MHz-x1"
         assert any("40 MHz, divided, gives 20" in text for text in result["notes"])
 
     @pytest.mark.parametrize(
@@ -741,10 +747,10 @@ class TestDriver:
         assert result["loop"]["instructions"] == 7
         assert result["loop"]["port_accesses"] == result["loop"]["memory_accesses"] == 1
         assert result["byte"]["software_ns"] == pytest.approx(35)
-        each = sum(result["byte"][f"{name}_ns"] for name in ("bus", "memory", "software"))
-        assert round(each) == 152
-        assert 1e3 / each == pytest.approx(6.59, abs=0.005)
-        assert round(100 * (1 - 1e9 / each / result["stages"][0]["bytes_per_s"])) == 76
+        byte_ns = sum(result["byte"][f"{name}_ns"] for name in ("bus", "memory", "software"))
+        assert round(byte_ns) == 152
+        assert 1e3 / byte_ns == pytest.approx(6.59, abs=0.005)
+        assert round(100 * (1 - 1e9 / byte_ns / result["stages"][0]["bytes_per_s"])) == 76
 
     def test_refused(self, driver: Path, tmp_path: Path) -> None:
         """Files that are not drivers are refused."""

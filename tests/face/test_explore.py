@@ -259,7 +259,7 @@ class TestOpenParameters:
             ("W25N01GV", "104MHz-x4", "random-column", "W25Q128JV"),
             ("K9F1208Q0B", "20MHz-x8", "start-column", "RC28F512M29EW"),
         }
-        fields = {one["field"] for one in result["assumed"]}
+        fields = {assumption["field"] for assumption in result["assumed"]}
         assert fields == {"bus", "register", "nor", "ram", "policy"}
         done = flashpager("explore", trace, *parts, "--ram", "2K")
         bus = result["answer"]["best"]["bus"]

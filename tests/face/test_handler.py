@@ -86,9 +86,9 @@ class TestPaper:
                 "parallel-mmu": pre + transfer + max(load, get + update) + post,
             }
             for name, latency in expected.items():
-                one = one_of(fault, name)
-                assert one["latency_ns"] == pytest.approx(latency)
-                assert one["hidden_ns"] == pytest.approx(in_turn - latency, abs=1e-6)
+                schedule = one_of(fault, name)
+                assert schedule["latency_ns"] == pytest.approx(latency)
+                assert schedule["hidden_ns"] == pytest.approx(in_turn - latency, abs=1e-6)
             hidden = one_of(fault, "parallel")["hidden_ns"]
             assert hidden == pytest.approx(min(load, get))
 
@@ -103,15 +103,15 @@ class TestPaper:
     def test_executors_work_on_one_job_at_a_time(self, answer: dict[str, Any]) -> None:
         """The jobs of an executor do not overlap, and end with the fault."""
         for fault in answer["faults"]:
-            for one in fault["schedules"]:
+            for schedule in fault["schedules"]:
                 for executor in ("host", "flash"):
-                    spans = [s for s in one["spans"] if s["executor"] == executor]
+                    spans = [s for s in schedule["spans"] if s["executor"] == executor]
                     places = sorted((s["start_ns"], s["end_ns"]) for s in spans)
                     starts = [start for start, _ in places[1:]]
                     ends = [end for _, end in places[:-1]]
                     assert all(a <= b + 1e-6 for a, b in zip(ends, starts, strict=True))
-                last = max(span["end_ns"] for span in one["spans"])
-                assert last == pytest.approx(one["latency_ns"])
+                last = max(span["end_ns"] for span in schedule["spans"])
+                assert last == pytest.approx(schedule["latency_ns"])
 
     def test_false_faults(self, answer: dict[str, Any]) -> None:
         """A false fault takes 14.3 µs with a downgrade in the same fault, and 11.2 µs without."""
@@ -144,7 +144,7 @@ class TestPaper:
         assert "the default board omap5912-onenand: part, bus" in flashpager("handler").out
         result = flashpager("handler", "--part", "W25N01GV", "--json").json
         assert result["said"] == {"part": "--part"}
-        assert "cache_page_bytes" in [one["field"] for one in result["assumed"]]
+        assert "cache_page_bytes" in [assumption["field"] for assumption in result["assumed"]]
 
     def test_downgrades(self) -> None:
         """The time of a downgrade is part of the search, and is hidden, too."""
@@ -255,12 +255,12 @@ def test_critical_block() -> None:
     jobs = fault["jobs"]
     whole = jobs["trans_host_mem_ns"] + jobs["trans_rest_ns"]
     assert jobs["trans_host_mem_ns"] == pytest.approx(whole / 4)
-    for one in fault["schedules"]:
-        spans = {span["job"]: span for span in one["spans"]}
+    for schedule in fault["schedules"]:
+        spans = {span["job"]: span for span in schedule["spans"]}
         rest = spans["rest of TransHostMem"]
         assert rest["executor"] == "dma"
         assert rest["start_ns"] == spans["TransHostMem"]["end_ns"] == spans["UpdateMMU"]["start_ns"]
-        assert one["latency_ns"] == spans["PostProcess"]["end_ns"] < rest["end_ns"]
+        assert schedule["latency_ns"] == spans["PostProcess"]["end_ns"] < rest["end_ns"]
     printed = flashpager("handler", "--critical-block", "256").out
     assert "leaving 36.9 µs of its transfer for later" in printed
     assert "768 bytes" in printed

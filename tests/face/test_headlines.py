@@ -418,9 +418,9 @@ def test_front_of_any_points_holds() -> None:
     for _ in range(2000):
         own, *others = points(random)
         message = headlines.front(own, others)
-        within = [one for one in others if one.ram_bytes <= own.ram_bytes]
-        best = max((one.bandwidth_mib_s for one in within), default=0)
-        named = next((one for one in others if message.endswith(f": {one.label}")), None)
+        within = [point for point in others if point.ram_bytes <= own.ram_bytes]
+        best = max((point.bandwidth_mib_s for point in within), default=0)
+        named = next((point for point in others if message.endswith(f": {point.label}")), None)
         if named is not None:
             assert named.ram_bytes <= own.ram_bytes
         if "faster than this design in" in message or "times as fast" in message:

@@ -237,7 +237,7 @@ def test_explore_has_an_axis_of_stores() -> None:
     done = explored.json
     rows = {(row["cache_page_bytes"], row["store"]): row for row in done["designs"]}
     assert set(rows) == {(page, store) for page in (32, 64) for store in ("plain", "homes")}
-    one = flashpager(
+    single_home = flashpager(
         "simulate",
         SENSORS,
         *START,
@@ -250,8 +250,11 @@ def test_explore_has_an_axis_of_stores() -> None:
         "--json",
     ).json
     row = rows[32, "homes"]
-    assert (row["loads"], row["time_ns"]) == (one["counts"]["loads"], one["time"]["time_ns"])
-    assert row["ram_bytes"] == one["ram_bytes"]
+    assert (row["loads"], row["time_ns"]) == (
+        single_home["counts"]["loads"],
+        single_home["time"]["time_ns"],
+    )
+    assert row["ram_bytes"] == single_home["ram_bytes"]
     assert rows[32, "plain"]["loads"] > row["loads"]
 
 
@@ -259,12 +262,12 @@ def test_explore_has_an_axis_of_stores() -> None:
 def test_faults_of_homes_are_attributed(held_out: tuple[str, ...]) -> None:
     """The misses, loads and times of all owners are those of simulate."""
     flags = (*START, "--cache-page", "32", "--store", "homes", *held_out, "--json")
-    one = flashpager("simulate", SENSORS, *flags).json
+    single_home = flashpager("simulate", SENSORS, *flags).json
     done = flashpager("attribute", SENSORS, *flags)
     owners = done.json["owners"]
     for name in ("misses", "loads", "bytes_fetched"):
-        assert sum(owner[name] for owner in owners) == one["counts"][name]
-    assert done.json["counts"] == one["counts"]
+        assert sum(owner[name] for owner in owners) == single_home["counts"][name]
+    assert done.json["counts"] == single_home["counts"]
     assert "the homes are trained on the " in done.err
 
 
@@ -476,9 +479,9 @@ def test_both_figures_are_printed_and_are_those_of_simulate(tmp_path: Path) -> N
     assert [part["is_held_out"] for part in done["parts"]] == [False, True]
     for store, part in (("plain", held_out["plain"]), ("homes", held_out["homes"])):
         flags = (*START, "--cache-page", "32", "--store", store, "--warm-up", "70%", "--json")
-        one = flashpager("simulate", SENSORS, *flags).json
-        assert part["counts"]["loads"] == one["counts"]["loads"]
-        assert part["time_ns"] == one["time"]["time_ns"]
+        single_home = flashpager("simulate", SENSORS, *flags).json
+        assert part["counts"]["loads"] == single_home["counts"]["loads"]
+        assert part["time_ns"] == single_home["time"]["time_ns"]
     assert trained["homes"]["time_ns"] < trained["plain"]["time_ns"]
     assert done["overfit"] == []
     shown = flashpager("homes", SENSORS, *START, "--cache-page", "32", "--train", "70%").out
@@ -521,7 +524,7 @@ def test_the_plain_store_is_kept_where_it_wins(tmp_path: Path) -> None:
     assert "2 flash pages of 512" in done.err
 
 
-def test_an_overfit_is_told(tmp_path: Path) -> None:
+def test_an_overfit_is_reported(tmp_path: Path) -> None:
     """Runs that never come again train homes that gain nothing behind them."""
     trace = hand_trace(tmp_path, 40 * HOPS + 20 * FORWARD)
     for command in (("simulate", trace, "--store", "homes"), ("homes", trace)):

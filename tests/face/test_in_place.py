@@ -77,8 +77,10 @@ def test_sentences_on_limits_are_true(seed: int, tmp_path: Path) -> None:
     trace = Trace.open(FIRMWARE if own.processor else drawn(dice, tmp_path / "drawn"))
     before = simulate(trace, own)
     helpful = helpful_changes([trace], own)
-    assert [one.gain for one in helpful] == sorted((one.gain for one in helpful), reverse=True)
-    listed = {one.what for one in helpful}
+    assert [change.gain for change in helpful] == sorted(
+        (change.gain for change in helpful), reverse=True
+    )
+    listed = {change.what for change in helpful}
     assert len(listed) == len(helpful)
     best: dict[str, float] = {}
     for field, _, changed in changes(own):
@@ -90,21 +92,23 @@ def test_sentences_on_limits_are_true(seed: int, tmp_path: Path) -> None:
     # No helpful change is left out, and each listed change helps.
     notable = {field for field, gain in best.items() if gain >= NOTABLE}
     assert listed == (notable if before.counts.misses else set())
-    for one in helpful:
-        assert one.gain == pytest.approx(best[one.what])
-        assert one.design is not None
-        after = simulate(trace, one.design)
-        assert one.misses == after.counts.misses
+    for change in helpful:
+        assert change.gain == pytest.approx(best[change.what])
+        assert change.design is not None
+        after = simulate(trace, change.design)
+        assert change.misses == after.counts.misses
         if after.run:
-            match = re.search(r": ([\d.]+) times as fast, ([\d.,]+) times the prog", one.sentence)
-            assert match is not None, one.sentence
-            assert float(match[1]) == pytest.approx(one.gain, rel=ROUNDED)
+            match = re.search(
+                r": ([\d.]+) times as fast, ([\d.,]+) times the prog", change.sentence
+            )
+            assert match is not None, change.sentence
+            assert float(match[1]) == pytest.approx(change.gain, rel=ROUNDED)
             assert float(match[2].replace(",", "")) == pytest.approx(
                 after.run.slowdown, rel=ROUNDED
             )
         else:
-            match = re.search(r": misses lose ([\d.]+) % less", one.sentence)
-            assert match is not None, one.sentence
+            match = re.search(r": misses lose ([\d.]+) % less", change.sentence)
+            assert match is not None, change.sentence
             less = 1 - after.time.time_ns / before.time.time_ns
             assert float(match[1]) / 100 == pytest.approx(less, abs=ROUNDED / 10)
 
@@ -134,12 +138,12 @@ def test_the_worst_stall(seed: int, tmp_path: Path) -> None:
     own = Design(
         part="W25Q128JV", bus="104MHz-x4", cache_bytes=512, cache_page_bytes=8, ways=2, policy="lru"
     )
-    one = simulate(Trace.open(trace), own).latency.worst_fault_ns
+    worst_fault_ns = simulate(Trace.open(trace), own).latency.worst_fault_ns
     for window in (1, 40, 256):
         stall = _engine.worst_stall(trace, own, window)
         expected = stretch(runs, 8, (32, 2), window)
         assert stall.misses == expected
-        assert stall.stall_ns == pytest.approx(expected * one)
+        assert stall.stall_ns == pytest.approx(expected * worst_fault_ns)
         assert stall.window_bytes == window
 
 
@@ -206,7 +210,7 @@ class TestExplore:
         assert f"bites most: {answer['changes'][0]['sentence']}" in message
         for other in answer["changes"][1:]:
             assert f"then: {other['sentence']}" in message
-        assert "clock" in {one["what"] for one in answer["changes"]}
+        assert "clock" in {change["what"] for change in answer["changes"]}
         assert "62.5 MHz instead of 31.25 MHz" in message
         assert "hits" in done.out
         for foreign in ("RAM B", "MB/s", "register", "flash page"):
@@ -232,7 +236,7 @@ class TestExplore:
         monkeypatch.setattr(pins, "SECONDS", 1.0)
         flags = ("--board", "rp2040", "--cache", "1K", "--pin", "256")
         changes = flashpager("explore", FIRMWARE, *flags, "--json").json["answer"]["changes"]
-        (pinned,) = (one for one in changes if one["what"] == "pinned")
+        (pinned,) = (change for change in changes if change["what"] == "pinned")
         (before,), (after,) = pinnings[0].before, pinnings[0].after
         assert before.run is not None
         assert after.run is not None
@@ -286,7 +290,7 @@ class TestExplore:
         answer = flashpager("explore", FIRMWARE, other, *flags).json["answer"]
         own = Design.from_board("rp2040").replace(cache_bytes=512)
         traces = [Trace.open(FIRMWARE), Trace.open(other)]
-        (clock,) = (one for one in answer["changes"] if one["what"] == "clock")
+        (clock,) = (change for change in answer["changes"] if change["what"] == "clock")
         quick = own.replace(bus="125MHz/2-x4")
         costs = [
             sum(
@@ -308,17 +312,17 @@ class TestReport:
         dice = random.Random(seed)  # noqa: S311
         is_share = dice.random() < 0.5
         most = 1.0 if is_share else 1e8
-        helpful = [
+        losses = [
             CacheLoss(1 << power, 1 << line, 2, dice.choice((0.0, dice.random() * most)))
             for power in range(9, 9 + dice.randint(1, 6))
             for line in range(3, 3 + dice.randint(1, 4))
         ]
-        own = dice.choice(helpful)
-        of_size = [one for one in helpful if one.line_bytes == own.line_bytes]
+        own = dice.choice(losses)
+        of_size = [loss for loss in losses if loss.line_bytes == own.line_bytes]
         message = cache_sizes(own, of_size, is_share=is_share)
-        larger = [one for one in of_size if one.cache_bytes > own.cache_bytes]
-        half = [one for one in larger if all(2 * o.lost <= own.lost for o in larger
-                                             if o.cache_bytes >= one.cache_bytes)]  # fmt: skip
+        larger = [loss for loss in of_size if loss.cache_bytes > own.cache_bytes]
+        half = [loss for loss in larger if all(2 * o.lost <= own.lost for o in larger
+                                             if o.cache_bytes >= loss.cache_bytes)]  # fmt: skip
         if not own.lost:
             assert message.endswith("lose nothing")
         elif half:
@@ -327,12 +331,12 @@ class TestReport:
         else:
             assert "half of that or less" not in message
             assert ("no larger cache" in message) == (not larger)
-        of_line = [one for one in helpful if one.cache_bytes == own.cache_bytes]
+        of_line = [loss for loss in losses if loss.cache_bytes == own.cache_bytes]
         message = lines(own, of_line, is_share=is_share)
-        least = min(one.lost for one in of_line)
+        least = min(loss.lost for loss in of_line)
         match = re.match(r"Lines of (\d+) bytes lose least", message)
         if match:
-            best = next(one for one in of_line if one.line_bytes == int(match[1]))
+            best = next(loss for loss in of_line if loss.line_bytes == int(match[1]))
             assert best.lost == least < own.lost
         else:
             assert own.lost <= NOTABLE_RATIO * least

@@ -65,22 +65,22 @@ def test_an_order_changes_the_layout(tmp_path: Path) -> None:
     """Named methods come first, the rest by class name; the old order can be restored."""
     before = methods(SENSORS)
     assert [class_of(m) for m in before] == sorted(class_of(m) for m in before)
-    order, there, back = tmp_path / "order.txt", tmp_path / "a.trace", tmp_path / "b.trace"
+    order, forward, back = tmp_path / "order.txt", tmp_path / "a.trace", tmp_path / "b.trace"
     order.write_text(
         "# radio first\nsensors.radio.*\nsensors.Mote.nothing\n\nsensors.Mote  # then\n"
     )
-    message = flashpager("trace", "arrange", SENSORS, "--order", order, "-o", there).err
+    message = flashpager("trace", "arrange", SENSORS, "--order", order, "-o", forward).err
     assert "1 of 3 lines of the order match no placed method: sensors.Mote.nothing" in message
     named = [m for m in before if class_of(m).startswith("sensors.radio.")]
     named += [m for m in before if class_of(m) == "sensors.Mote"]
-    assert methods(there) == named + [m for m in before if m not in named]
-    assert runs_of(there) != runs_of(SENSORS)
-    flashpager("trace", "arrange", there, "-o", back)
+    assert methods(forward) == named + [m for m in before if m not in named]
+    assert runs_of(forward) != runs_of(SENSORS)
+    flashpager("trace", "arrange", forward, "-o", back)
     assert methods(back) == before
     assert runs_of(back) == runs_of(SENSORS)
 
 
-def test_what_cannot_be_arranged(tmp_path: Path) -> None:
+def test_traces_that_cannot_be_arranged(tmp_path: Path) -> None:
     """Errors: machine code, files that are not orders, and words that name nothing."""
     firmware = ROOT / "examples" / "traces" / "card-firmware.trace"
     output = tmp_path / "a.trace"

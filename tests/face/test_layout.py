@@ -135,7 +135,7 @@ class TestSearch:
         names = [(line.split()[0], "end (held out)" in line) for line in lines]
         assert names == [("1K", False), ("2K", False), ("1K", True), ("2K", True)]
         for line in lines:
-            shares = [float(each) for each in re.findall(r"([\d.]+) %", line)]
+            shares = [float(share) for share in re.findall(r"([\d.]+) %", line)]
             before, _, after, gain = shares
             assert after / before - 1 == pytest.approx(gain / 100, abs=0.005)
 
@@ -282,7 +282,7 @@ class TestFace:
         trace = Trace.open(SENSORS)
         result = package.layout(trace, design, pages=(64,), evaluations=500)
         assert result.best.found.time_ratio < result.best.baseline.time_ratio < 1
-        assert sorted(result.best.order) == sorted(each.name for each in result.best.units)
+        assert sorted(result.best.order) == sorted(unit.name for unit in result.best.units)
         with pytest.raises(TypeError, match="layout takes a Design"):
             package.layout(trace, "2K")  # type: ignore[arg-type]
         with pytest.raises(FlashpagerError, match="comes twice in 64, 64"):

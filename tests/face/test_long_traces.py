@@ -122,16 +122,16 @@ class TestSample:
         exact = _engine.simulate(TROFF, designs)
         sampled = _engine.simulate(TROFF, designs, sample=PLAN)
         assert sampled == _engine.simulate(TROFF, designs, sample=PLAN)
-        for one, whole in zip(sampled, exact, strict=True):
+        for estimated, whole in zip(sampled, exact, strict=True):
             assert whole.errors is None
             assert "errors" not in whole.as_dict()
-            assert one.errors is not None
-            assert one.counts.bytes_read == whole.counts.bytes_read
-            counts = one.counts
+            assert estimated.errors is not None
+            assert estimated.counts.bytes_read == whole.counts.bytes_read
+            counts = estimated.counts
             assert counts.references == counts.hits + counts.misses + counts.false_faults
-            assert one.errors.time is not None
-            assert 0 < one.errors.time < 0.5
-            assert one.time.time_ns == pytest.approx(whole.time.time_ns, rel=0.5)
+            assert estimated.errors.time is not None
+            assert 0 < estimated.errors.time < 0.5
+            assert estimated.time.time_ns == pytest.approx(whole.time.time_ns, rel=0.5)
 
     @pytest.mark.parametrize("cache_bytes", [4096, 65536, 131072, 262144])
     def test_intervals_hold(self, tmp_path: Path, cache_bytes: int) -> None:
@@ -146,20 +146,24 @@ class TestSample:
         exact = _engine.simulate(trace, designs)
         sampled = _engine.simulate(trace, designs, sample=PLAN)
         known, outside = 0, []
-        for one, whole in zip(sampled, exact, strict=True):
-            assert one.errors is not None
-            page = one.design.cache_page_bytes
-            if pages[page] <= one.frames:
-                assert (one.counts.misses, one.errors.misses) == (pages[page], 0)
+        for estimated, whole in zip(sampled, exact, strict=True):
+            assert estimated.errors is not None
+            page = estimated.design.cache_page_bytes
+            if pages[page] <= estimated.frames:
+                assert (estimated.counts.misses, estimated.errors.misses) == (pages[page], 0)
             figures = (
-                (one.time.time_ns, whole.time.time_ns, one.errors.time),
-                (one.counts.misses, whole.counts.misses, one.errors.misses),
-                (one.counts.loads, whole.counts.loads, one.errors.loads),
-                (one.counts.bytes_fetched, whole.counts.bytes_fetched, one.errors.bytes_fetched),
+                (estimated.time.time_ns, whole.time.time_ns, estimated.errors.time),
+                (estimated.counts.misses, whole.counts.misses, estimated.errors.misses),
+                (estimated.counts.loads, whole.counts.loads, estimated.errors.loads),
+                (
+                    estimated.counts.bytes_fetched,
+                    whole.counts.bytes_fetched,
+                    estimated.errors.bytes_fetched,
+                ),
             )
             known += sum(figure[2] is not None for figure in figures)
             outside += [
-                (page, one.design.policy, figure)
+                (page, estimated.design.policy, figure)
                 for figure in figures
                 if figure[2] is not None and abs(figure[0] - figure[1]) > figure[2] * figure[0]
             ]

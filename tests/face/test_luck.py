@@ -32,8 +32,8 @@ class _Drawn:
         self.time_ns = time_ns
         ordered = sorted(drawn_ns)
         self.drawn_ns = drawn_ns
-        slower = sum(each > time_ns for each in drawn_ns)
-        equal = sum(each == time_ns for each in drawn_ns)
+        slower = sum(ns > time_ns for ns in drawn_ns)
+        equal = sum(ns == time_ns for ns in drawn_ns)
         self.better_than = (slower + equal / 2) / len(drawn_ns)
         self.p5 = _Quantile(ordered[len(ordered) // 20], 3e3)
         self.p95 = _Quantile(ordered[-1 - len(ordered) // 20], 7e3)

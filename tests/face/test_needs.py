@@ -46,7 +46,7 @@ def test_each_need_of_one_design(trace: Path, row: dict[str, Any]) -> None:
     assert unmet[2].endswith(" µs > 1 µs")
     assert len(unmet) == 3
     result = flashpager("simulate", trace, *DESIGN, *needs, "--json", code=1).json
-    assert [each["need"] for each in result["unmet"]] == [
+    assert [need["need"] for need in result["unmet"]] == [
         "ram_bytes",
         "min_bandwidth_mib_s",
         "max_fault_ns",
@@ -94,7 +94,7 @@ def test_a_space_in_which_nothing_fits(trace: Path) -> None:
     result = flashpager("explore", trace, *needs, "--json", code=1).json
     assert result["answer"]["best"] is None
     assert result["needs"]["min_bandwidth_mib_s"] == 1000
-    assert [each["said"] for each in result["unmet"]] == [last.removeprefix("need not met: ")]
+    assert [need["said"] for need in result["unmet"]] == [last.removeprefix("need not met: ")]
     assert flashpager("explore", trace, "--ram", "1K", "--json").json["unmet"] == []
 
 

@@ -203,9 +203,9 @@ class TestBuffers:
         designs = done.json["designs"]
         assert len(designs) == 8
         one = next(
-            each
-            for each in designs
-            if (each["register"], each["schedule"], each["critical_block_bytes"])
+            design
+            for design in designs
+            if (design["register"], design["schedule"], design["critical_block_bytes"])
             == ("double-buffer-prefetch", "parallel", 64)
         )
         same = on_board("--register", "double-buffer-prefetch", "--critical-block", "64")

@@ -103,7 +103,9 @@ def test_the_table_of_pinned_units(tmp_path: Path, arguments: tuple[str, ...]) -
     A knee is named only if the search was not ended early and its times never rise.
     """
     names = tmp_path / "pinned.txt"
-    arguments = tuple(str(tmp_path / "o") if one == "ORDER" else one for one in arguments)
+    arguments = tuple(
+        str(tmp_path / "o") if argument == "ORDER" else argument for argument in arguments
+    )
     done = flashpager("pin", CARD, *DESIGN, *arguments, "-o", names, "--limit", "0", "--json")
     curve, result = done.json["curve"], done.json
     pinned = names.read_text(encoding="utf-8").split()
@@ -298,7 +300,7 @@ def test_the_line_of_later_links_is_true() -> None:
     for _ in range(200):
         pinning = _Edited(random)
         text = edits(pinning)  # type: ignore[arg-type]
-        numbers = [float(each) for each in re.findall(r"\d+\.\d+", text)]
+        numbers = [float(number) for number in re.findall(r"\d+\.\d+", text)]
         later, median = pinning.edited, pinning.untouched.p50
         ratios = [median / each for each in (later.p90, later.p50, later.p10, later.worst)]
         assert len(numbers) == 4

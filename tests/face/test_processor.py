@@ -28,7 +28,7 @@ _LOST = (
 class TestRunTime:
     """The slowdown against RAM, and the run time in milliseconds."""
 
-    def test_is_said(self) -> None:
+    def test_the_run_time_is_printed(self) -> None:
         """The output of simulate has one line with the run time and the slowdown."""
         message = flashpager("simulate", CARD, "--processor", M3).out
         result = flashpager("simulate", CARD, "--processor", M3, "--json").json
@@ -42,7 +42,7 @@ class TestRunTime:
         assert f"processor {M3} (usual for arm" in usual.out
         for command in ("simulate", "explore", "attribute"):
             assumed = flashpager(command, CARD, "--part", "W25N01GV", "--json").json["assumed"]
-            (one,) = (each for each in assumed if each["field"] == "processor")
+            (one,) = (assumption for assumption in assumed if assumption["field"] == "processor")
             assert one["value"] == M3
         assert run["instructions"] == result["trace"]["instructions"]
         assert run["alone_ns"] == pytest.approx(run["instructions"] * 1.4 * 1e3 / 64)
@@ -345,8 +345,8 @@ class TestCalls:
         exchange, main = result["calls"]
         assert exchange["calls"] == 587
         assert exchange["unreturned"] == 0
-        for each in (exchange, main):
-            spread, lost = each["time"], each["lost"]
+        for call in (exchange, main):
+            spread, lost = call["time"], call["lost"]
             assert 0 < lost["mean_ns"] < spread["mean_ns"]
             assert spread["mean_ns"] <= spread["worst_ns"]
             assert spread["p99_ns"] <= spread["worst_ns"]

@@ -46,8 +46,8 @@ def test_it_agrees_with_simulate(trace: Path, flags: tuple[str, ...]) -> None:
         assert answer.json[key] == simulated.json[key]
     printed = flashpager(trace, *flags).out
     assert ("assumed: " in printed) == bool(answer.json["assumed"])
-    for one in answer.json["assumed"]:
-        assert one["value"] in printed
+    for assumption in answer.json["assumed"]:
+        assert assumption["value"] in printed
     assert ("not counted: " in printed) == bool(answer.json["not_counted"])
     for cost in answer.json["not_counted"]:
         assert cost in printed
@@ -137,7 +137,7 @@ def test_simavr_suits_an_avr(tmp_path: Path) -> None:
     need("avr-gcc")
     source = "int main(void) { for (;;) ; }\n"
     program = compile_with("avr-gcc", tmp_path, "blink.elf", source, "-mmcu=atmega328p", "-Os")
-    suiting = [one.command for one in machines.suiting(program, ProgramFile.read(program))]
+    suiting = [machine.command for machine in machines.suiting(program, ProgramFile.read(program))]
     assert "simavr:atmega328p" in suiting
     assert any("qemu-system-avr" in command for command in suiting)
 
@@ -149,7 +149,9 @@ def test_simavr_takes_the_microcontroller_of_the_file(tmp_path: Path) -> None:
     program = compile_with("avr-gcc", tmp_path, "blink.elf", source, "-mmcu=atmega1284p", "-Os")
     described = ProgramFile.read(program)
     assert described.microcontroller == "atmega1284p"
-    commands = [one.command for one in machines.suiting(program, described) if not one.missing]
+    commands = [
+        machine.command for machine in machines.suiting(program, described) if not machine.missing
+    ]
     if "simavr:atmega1280" in commands:
         assert commands[0] == "simavr:atmega1284p"
 

@@ -179,7 +179,7 @@ class TestNeeds:
         """Each unmet need has its name, the required value and the actual one."""
         row = simulated(trace, cache_bytes="1K")
         needs = Needs("1K", 1000.0, 1.0, checked_ecc=True)
-        unmet = {each.need: each for each in needs.unmet(row)}
+        unmet = {need.need: need for need in needs.unmet(row)}
         assert set(unmet) == {"ram_bytes", "min_bandwidth_mib_s", "max_fault_ns", "checked_ecc"}
         assert unmet["ram_bytes"].said == f"RAM {row.ram_bytes:,} bytes > 1,024 bytes"
         assert unmet["max_fault_ns"].found == row.latency.worst_fault_ns

@@ -464,7 +464,7 @@ def test_page_fits_its_window(browser: Browser, made: Path, width: int) -> None:
     assert seen["width"] <= width
     assert all(chart["width"] <= width for chart in seen["charts"])
     if width > DESK:
-        assert all(each <= width for each in table)
+        assert all(scroll_width <= width for scroll_width in table)
 
 
 def test_pictures_have_a_sane_size(made: Path) -> None:

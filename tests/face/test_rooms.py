@@ -84,4 +84,4 @@ def test_every_room_has_a_floor() -> None:
 def test_nothing_imports_the_papers() -> None:
     """The papers are a package of their own, which may be missing."""
     for name, path in MODULES.items():
-        assert not any(one.startswith("flashpager_papers") for one in imported(path)), name
+        assert not any(module.startswith("flashpager_papers") for module in imported(path)), name

@@ -54,7 +54,7 @@ def test_json_has_every_count(trace: Trace) -> None:
     assert all(count.unit and count.description for count in COUNTS.values())
 
 
-def test_devices_count_what_replays_do() -> None:
+def test_devices_have_the_counts_of_replays() -> None:
     """The counts of each device are counts of a replay."""
     assert {device for count in COUNTS.values() for device in count.devices} == {
         *("firmware", "tagged-firmware", "chip", "tagged-chip", "mmu", "process")

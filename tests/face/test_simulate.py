@@ -365,7 +365,7 @@ class TestAssumed:
         assert row["design"]["register"] == "start-column"
         assert row["design"]["nor"] == "RC28F512M29EW"
         assert row["said"] == {}
-        assert [one["field"] for one in row["assumed"]] == [
+        assert [assumption["field"] for assumption in row["assumed"]] == [
             *("part", "bus", "register", "nor", "ram"),
             *("cache_bytes", "cache_page_bytes", "policy"),
         ]
@@ -380,11 +380,11 @@ class TestAssumed:
         """A given cache is not reported as assumed; a board has its own cache and times of RAM."""
         flags = ("--cache", "4K", "--policy", "fifo")
         row = simulate(trace, *flags)
-        fields = [one["field"] for one in row["assumed"]]
+        fields = [assumption["field"] for assumption in row["assumed"]]
         assert fields[-2:] == ["ram", "cache_page_bytes"]
         assert "assumed" not in flashpager("simulate", trace, "--board", "omap5912-onenand").out
         timed = Design(processor="cortex-m3@64MHz")
-        (ram,) = (one for one in timed.assumed if one.field == "ram")
+        (ram,) = (assumption for assumption in timed.assumed if assumption.field == "ram")
         assert ram.value.startswith("copy ")
 
     def test_what_a_held_fault_leaves_out(self, trace: Path) -> None:
@@ -454,7 +454,7 @@ class TestAssumed:
         design = row["design"]
         assert (design["bus"], design["register"], design["nor"]) == (bus, register, nor)
         assert row["said"] == {"part": "--part"}
-        assumed = {one["field"]: one["value"] for one in row["assumed"]}
+        assumed = {assumption["field"]: assumption["value"] for assumption in row["assumed"]}
         assert assumed | {"bus": bus, "register": register, "nor": nor} == assumed
         assert "part" not in assumed
         assert row["nor"]["nor_ratio"] > 0
@@ -516,7 +516,12 @@ class TestAssumed:
             "random-column",
             "W25Q128JV",
         )
-        assert [one.field for one in design.assumed] == ["bus", "register", "nor", "ram"]
+        assert [assumption.field for assumption in design.assumed] == [
+            "bus",
+            "register",
+            "nor",
+            "ram",
+        ]
         assert design.as_dict()["bus"] == "104MHz-x4"
         moved = pickle.loads(pickle.dumps(design)).replace(part="K9F1G08U0D")  # noqa: S301
         assert (moved.bus, moved.nor) == ("40MHz-x8", "RC28F512M29EW")

@@ -96,7 +96,9 @@ class TestCapture:
         assert marks("child") & set(begin)
         assert len(pl.read_parquet(pages)["process"].unique()) == 2
 
-    def test_what_cannot_be(self, running: subprocess.Popen[str], tmp_path: Path) -> None:
+    def test_impossible_input_is_refused(
+        self, running: subprocess.Popen[str], tmp_path: Path
+    ) -> None:
         """A missing process, a limit of 0, a missing folder and a full disk give errors."""
         pages = tmp_path / "none.pages"
         free = next(pid for pid in itertools.count(1 << 21) if not Path(f"/proc/{pid}").exists())
@@ -346,7 +348,7 @@ class TestChurn:
         assert "pages fill 80 % of it" in second
         assert "most over mean" in done.out
 
-    def test_checking_what_was_compressed(self) -> None:
+    def test_compressed_pages_are_checked(self) -> None:
         """A check stores the same bytes; it costs a decompression per page, and one page of RAM."""
         small = ("--medium", "pcm:256K", "--turnovers", "2", "--compressor", "zstd")
         plain = flashpager("swap", "churn", *small, "--json").json
@@ -391,7 +393,7 @@ class TestChurn:
     ],
     ids=str,
 )
-def test_what_cannot_be(given: dict[str, Any], words: list[str]) -> None:
+def test_impossible_input_is_refused(given: dict[str, Any], words: list[str]) -> None:
     """The error is one line; the library is called directly, as there are many cases."""
     with pytest.raises(FlashpagerError) as raised:
         command.bench(**given)
@@ -544,7 +546,7 @@ class TestVm:
         assert kernels.at_once(large, some, gib) == 1
         assert kernels.at_once(small, ["none"], gib) == 2
 
-    def test_what_cannot_be(self, tmp_path: Path) -> None:
+    def test_impossible_input_is_refused(self, tmp_path: Path) -> None:
         """Each error is one line, and no machine is booted."""
         (tmp_path / "boot").mkdir()
         (tmp_path / "boot" / "vmlinuz-6.1.0-1-amd64").write_bytes(b"none")

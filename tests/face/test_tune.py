@@ -71,8 +71,8 @@ def built(folder: Path) -> tuple[TuneConfiguration, BuildTree, list[str]]:
     path = write_firmware(folder)
     replaced(path, '"make -s"', '"cp order.ld fw.elf; cp pinned.ld fw.map"')
     configuration = TuneConfiguration.read(path)
-    said: list[str] = []
-    return configuration, BuildTree(configuration, said.append), said
+    notes: list[str] = []
+    return configuration, BuildTree(configuration, notes.append), notes
 
 
 def test_a_killed_call_is_undone_by_the_next(tmp_path: Path) -> None:
@@ -86,11 +86,11 @@ def test_a_killed_call_is_undone_by_the_next(tmp_path: Path) -> None:
         context.__enter__()
         tree.build({"order": "new", "pinned": "new"}, "log")
         assert configuration.elf.read_text(encoding="utf-8") == "new"
-    said: list[str] = []
-    later = BuildTree(configuration, said.append)
+    notes: list[str] = []
+    later = BuildTree(configuration, notes.append)
     later.recover()
-    assert len(said) == 1
-    assert "killed" in said[0]
+    assert len(notes) == 1
+    assert "killed" in notes[0]
     assert configuration.elf.read_text(encoding="utf-8") == "old program"
     assert configuration.order.read_text(encoding="utf-8") == "old order"
     assert not (tmp_path / "pinned.ld").exists()
@@ -98,7 +98,7 @@ def test_a_killed_call_is_undone_by_the_next(tmp_path: Path) -> None:
     # The fragments are newer than the program, so that a build links it again.
     assert configuration.order.stat().st_mtime_ns >= configuration.elf.stat().st_mtime_ns
     later.recover()
-    assert len(said) == 1
+    assert len(notes) == 1
     del context
 
 
@@ -113,7 +113,7 @@ def killed(configuration: TuneConfiguration, tree: BuildTree) -> AbstractContext
 
 
 def test_only_files_of_the_journal_are_restored(tmp_path: Path) -> None:
-    """A configuration that names other files now loses none of them to a killed call's."""
+    """If the configuration names other files now, these files of the user stay as they are."""
     configuration, tree, _ = built(tmp_path)
     configuration.order.write_text("old order", encoding="utf-8")
     context = killed(configuration, tree)
@@ -128,8 +128,8 @@ def test_only_files_of_the_journal_are_restored(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"the user's {name}", encoding="utf-8")
     edited = TuneConfiguration.read(configuration.path)
     assert {edited.order.name, edited.elf.name} == {"mine.ld", "my.elf"}
-    said: list[str] = []
-    BuildTree(edited, said.append).recover()
+    notes: list[str] = []
+    BuildTree(edited, notes.append).recover()
     for name in names:
         assert (tmp_path / name).read_text(encoding="utf-8") == f"the user's {name}"
     assert configuration.order.read_text(encoding="utf-8") == "old order"
@@ -146,18 +146,18 @@ def test_another_configuration_undoes_a_killed_call(tmp_path: Path) -> None:
     replaced(other, 'pinned = "pinned.ld"', 'pinned = "hand.ld"')
     (tmp_path / "hand.ld").write_text("by hand", encoding="utf-8")
     context = killed(configuration, tree)
-    said: list[str] = []
+    notes: list[str] = []
     read = TuneConfiguration.read(other)
     assert read.work not in (configuration.work, read.shared_work)
-    later = BuildTree(read, said.append)
+    later = BuildTree(read, notes.append)
     with later.locked(), later.restored_on_failure():
         assert configuration.order.read_text(encoding="utf-8") == "old order"
         assert not (tmp_path / "pinned.ld").exists()
     assert (tmp_path / "hand.ld").read_text(encoding="utf-8") == "by hand"
-    assert "killed" in said[0]
+    assert "killed" in notes[0]
     # The first configuration has nothing left to undo.
-    BuildTree(configuration, said.append).recover()
-    assert len(said) == 1
+    BuildTree(configuration, notes.append).recover()
+    assert len(notes) == 1
     with later.locked():
         fails("tune", configuration.path, words=["another 'flashpager tune' is at work here"])
     del context
@@ -202,7 +202,7 @@ def test_two_calls_at_once_are_refused(tmp_path: Path) -> None:
 
 def test_a_step_depends_on_contents_of_files(tmp_path: Path) -> None:
     """A changed input, or a changed file that an argument names, is another run."""
-    configuration, tree, said = built(tmp_path)
+    configuration, tree, notes = built(tmp_path)
     files = [tmp_path / name for name in ("input.bin", "a.bin", "b.bin", "card.img")]
     given = """reads = false
 input = "input.bin"
@@ -214,7 +214,7 @@ arguments = "a.bin --table=b.bin word"
     for path in (configuration.elf, *files):
         path.write_text("one", encoding="utf-8")
     assert set(configuration.run.files(tmp_path)) == set(files)
-    steps = tuning._Tuning(configuration, tree, said.append)  # noqa: SLF001
+    steps = tuning._Tuning(configuration, tree, notes.append)  # noqa: SLF001
 
     def key() -> str:
         return steps._key([configuration.run], "part")  # noqa: SLF001
@@ -285,11 +285,13 @@ def test_sentences_are_true() -> None:
             assert "Nothing is linked" in text
             seen.add("nothing")
             continue
-        one, median, later = (float(each) for each in re.findall(r"([\d.]+) times", text)[:3])
+        run_ratio, median_ratio, later_ratio = (
+            float(ratio) for ratio in re.findall(r"([\d.]+) times", text)[:3]
+        )
         run, untouched = choice.run, choice.untouched.p50_ns
-        assert abs(one - run.before_ns / run.after_ns) <= 0.0051
-        assert abs(median - untouched / run.after_ns) <= 0.0051
-        assert abs(later - untouched / choice.tuned[1].p90_ns) <= 0.0051
+        assert abs(run_ratio - run.before_ns / run.after_ns) <= 0.0051
+        assert abs(median_ratio - untouched / run.after_ns) <= 0.0051
+        assert abs(later_ratio - untouched / choice.tuned[1].p90_ns) <= 0.0051
         grown = choice.image_bytes_after + choice.ram_bytes - 1000
         assert ("grows by" in text) == (grown > 0)
         assert ("shrinks by" in text) == (grown < 0)
@@ -314,11 +316,11 @@ def test_a_choice_is_kept_as_json() -> None:
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_quantiles_of_draws(share: float) -> None:
     """A share of the draws lies at or below a quantile, and the rest at or above it."""
-    times = [float(each) for each in random.Random(2).sample(range(1000), 101)]  # noqa: S311
+    times = [float(time) for time in random.Random(2).sample(range(1000), 101)]  # noqa: S311
     drawn_times = EditTimes.drawn(1, times)
     at = {0.1: drawn_times.p10_ns, 0.5: drawn_times.p50_ns, 0.9: drawn_times.p90_ns}[share]
-    assert sum(each <= at for each in times) >= share * len(times)
-    assert sum(each >= at for each in times) >= (1 - share) * len(times)
+    assert sum(time <= at for time in times) >= share * len(times)
+    assert sum(time >= at for time in times) >= (1 - share) * len(times)
     assert drawn_times.worst_ns == max(times)
 
 
@@ -340,7 +342,7 @@ def test_output_of_a_limited_run(
     is_same: bool,  # noqa: FBT001
     tmp_path: Path,
 ) -> None:
-    """What a limit ends is compared as far as both runs have printed; other output, to its end."""
+    """Output of a run that a limit ends is compared up to its end; other output must be equal."""
     runs: list[RecordedRun] = []
     for name, text in (("before", "one\ntwo\nthree\n"), ("after", after)):
         output = tmp_path / name

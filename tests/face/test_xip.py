@@ -391,12 +391,12 @@ class TestBoards:
         """If the policy is not published, all candidates are tried unless one is given."""
         flags = ("--board", "rp2040", "--cache", "2K")
         row = simulate(FIRMWARE, *flags)
-        assert [each["policy"] for each in row["policies"]] == ["lru", "fifo", "random(1)"]
-        for each in row["policies"]:
-            alone = simulate(FIRMWARE, *flags, "--policy", each["policy"])
+        assert [policy["policy"] for policy in row["policies"]] == ["lru", "fifo", "random(1)"]
+        for policy in row["policies"]:
+            alone = simulate(FIRMWARE, *flags, "--policy", policy["policy"])
             assert "policies" not in alone
-            assert alone["counts"]["misses"] == each["misses"]
-            assert alone["run"]["slowdown"] == each["slowdown"]
+            assert alone["counts"]["misses"] == policy["misses"]
+            assert alone["run"]["slowdown"] == policy["slowdown"]
         message = flashpager("simulate", FIRMWARE, *flags).err
         slowdown = row["run"]["slowdown"]
         assert f"the evicted line; {slowdown:.3g} times with lru, " in " ".join(message.split())

@@ -69,7 +69,7 @@ def _checked(done: Finished) -> Mapping[str, Any]:
     result: dict[str, Any] = json.loads(done.out)
     assert result["sink_is_equal"]
     assert result["counts_are_equal"]
-    assert all(each["simulated"] == each["mote"] for each in result["counts"])
+    assert all(count["simulated"] == count["mote"] for count in result["counts"])
     return result
 
 
@@ -91,7 +91,7 @@ def test_on_this_machine(recorded: Recorded, tmp_path: Path, design: tuple[str, 
     sink = result["sink"]
     assert min(sink["ofMote"], sink["foreignReceived"], sink["checksum"], sink["hottest"]) > 0
     assert {f"7/{port}/1" for port in (1, 2, 3, 4)} <= sink.keys()
-    counts = {each["count"]: each["mote"] for each in result["counts"]}
+    counts = {count["count"]: count["mote"] for count in result["counts"]}
     assert (
         counts["misses"] > result["design"]["cache_bytes"] // result["design"]["cache_page_bytes"]
     )
@@ -122,7 +122,7 @@ def test_on_an_avr(recorded: Recorded, tmp_path: Path, chip: tuple[str, ...]) ->
     assert 0 < in_place["read"] < paged["read"]
     assert paged["link"] == in_place["link"] > 0
     # A byte takes at least nine cycles from the pins into RAM.
-    counts = {each["count"]: each["mote"] for each in result["counts"]}
+    counts = {count["count"]: count["mote"] for count in result["counts"]}
     assert paged["fetch"] > 9 * (counts["bytes_fetched"] - counts["bytes_skipped"])
 
 

@@ -74,16 +74,16 @@ def test_a_worker_is_killed_midway(cluster: LocalCluster) -> None:
 
 def test_the_command(cluster: LocalCluster, tmp_path: Path) -> None:
     """The command writes the same table with a cluster; relative paths are the caller's."""
-    here, there = tmp_path / "here.parquet", tmp_path / "there.parquet"
+    here, on_cluster = tmp_path / "here.parquet", tmp_path / "there.parquet"
     shutil.copy(CARD, tmp_path / "own.trace")
     quiet = flashpager("explore", "own.trace", *LISTS, "-o", here, cwd=tmp_path)
     flags = ("--cluster", cluster.scheduler_address)
-    done = flashpager("explore", "own.trace", *LISTS, *flags, "-o", there.name, cwd=tmp_path)
+    done = flashpager("explore", "own.trace", *LISTS, *flags, "-o", on_cluster.name, cwd=tmp_path)
     assert done.out == quiet.out
-    assert done.err.replace(there.name, str(here)) == quiet.err
-    assert_frame_equal(pl.read_parquet(there), pl.read_parquet(here), check_exact=True)
-    assert len(pl.read_parquet(there)) == 72
-    assert {path.name for path in tmp_path.iterdir()} == {"own.trace", here.name, there.name}
+    assert done.err.replace(on_cluster.name, str(here)) == quiet.err
+    assert_frame_equal(pl.read_parquet(on_cluster), pl.read_parquet(here), check_exact=True)
+    assert len(pl.read_parquet(on_cluster)) == 72
+    assert {path.name for path in tmp_path.iterdir()} == {"own.trace", here.name, on_cluster.name}
 
 
 def _without_progress(printed: str) -> list[str]:
@@ -114,11 +114,11 @@ def test_several_traces_and_part_files(
         Design(nor="nor.toml", processor="none"), part="own.toml,W25N01GV", policy="lru,clock"
     )
     here = explore(traces, space)
-    there = explore(traces, space, cluster=cluster.scheduler_address)
-    assert_frame_equal(there, here, check_exact=True)
-    assert set(there["part"]) == {"own.toml", "W25N01GV"}
-    assert set(there["nor"]) == {"nor.toml"}
-    assert "MY-NAND" in there["warnings"][0]
+    on_cluster = explore(traces, space, cluster=cluster.scheduler_address)
+    assert_frame_equal(on_cluster, here, check_exact=True)
+    assert set(on_cluster["part"]) == {"own.toml", "W25N01GV"}
+    assert set(on_cluster["nor"]) == {"nor.toml"}
+    assert "MY-NAND" in on_cluster["warnings"][0]
 
 
 def test_an_error_of_a_worker(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -129,11 +129,11 @@ def test_an_error_of_a_worker(cluster: LocalCluster, tmp_path: Path) -> None:
     good.write_bytes(good.read_bytes()[:-40])
     with pytest.raises(FlashpagerError, match=r"good\.trace") as here:
         explore([trace], Space(policy="lru"))
-    with pytest.raises(FlashpagerError) as there:
+    with pytest.raises(FlashpagerError) as on_cluster:
         run_on_cluster(
             cluster.scheduler_address, cells_of(trace, designs), lambda _cell, _rows: None
         )
-    assert str(there.value) == str(here.value)
+    assert str(on_cluster.value) == str(here.value)
     good.unlink()
     with pytest.raises(FlashpagerError, match=r"good\.trace: No such file"):
         run_on_cluster(

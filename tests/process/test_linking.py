@@ -592,7 +592,7 @@ def test_names_of_symbols_and_repeated_lines(tmp_path: Path) -> None:
     twice.write_text("part_0.o(.text.part_0)\n*(.text.part_*)\npart_0.o(.text.part_0)\n")
     result = flashpager("layout", "check", program, twice, "--map", map_, "--json", code=1).json
     assert result["repeated"] == 1
-    assert {one["fault"] for one in result["disobeyed"]} == {"between"}
+    assert {violation["fault"] for violation in result["disobeyed"]} == {"between"}
 
 
 def test_split_functions_linked_again(tmp_path: Path) -> None:
@@ -638,7 +638,9 @@ def test_lld_knows_symbols_only(tmp_path: Path) -> None:
     )
     new = link(tmp_path, "new", "-fuse-ld=lld", f"-Wl,--symbol-ordering-file={symbols}")
     command = ("layout", "check", new, order, "--map", tmp_path / "new.map")
-    names = [one["name"] for one in flashpager(*command, "--json", code=1).json["disobeyed"]]
+    names = [
+        violation["name"] for violation in flashpager(*command, "--json", code=1).json["disobeyed"]
+    ]
     mixed = [name for name in names if "(.text.mix)" in name]
     assert PARTS - 3 <= len(mixed) <= PARTS
     assert len(names) - len(mixed) <= 2
@@ -870,10 +872,10 @@ def function_addresses(elf: Path) -> dict[str, int]:
     """Return the address of each function whose name no other has."""
     command = ["arm-none-eabi-nm", str(elf)]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    found = [line.split() for line in lines if line.split()[1] in ("t", "T")]
-    names = [name for _, _, name in found]
+    symbols = [line.split() for line in lines if line.split()[1] in ("t", "T")]
+    names = [name for _, _, name in symbols]
     return {
-        name: int(at, 16) for at, _, name in found if names.count(name) == 1 and "$" not in name
+        name: int(at, 16) for at, _, name in symbols if names.count(name) == 1 and "$" not in name
     }
 
 

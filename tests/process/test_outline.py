@@ -171,5 +171,5 @@ class TestBadInput:
         assert "neither a jar nor a folder" in fails("layout", "outline", purse, text, "-o", "x")
         flags = ("-o", "x", "--colder-than", "100%")
         assert "below 100%" in fails("layout", "outline", purse, text, *flags)
-        there = fails("layout", "outline", purse, tmp_path, "-o", tmp_path)
-        assert "would be overwritten" in there
+        refusal = fails("layout", "outline", purse, tmp_path, "-o", tmp_path)
+        assert "would be overwritten" in refusal

@@ -144,7 +144,7 @@ SECTIONS
 def run(*command: object, folder: Path) -> str:
     """Run a command that succeeds, and return its output."""
     return subprocess.run(
-        [str(one) for one in command], cwd=folder, capture_output=True, text=True, check=True
+        [str(word) for word in command], cwd=folder, capture_output=True, text=True, check=True
     ).stdout
 
 
@@ -231,9 +231,9 @@ def apply(folder: Path, format_: str, pinned: Path) -> None:
             wanted = re.compile(filters.replace("\\\\", "\\"))
             name = f"{source}.obj"
             sections = run("arm-none-eabi-objdump", "-h", name, folder=folder).split()
-            functions = [one for one in sections if wanted.match(one)]
+            functions = [section for section in sections if wanted.match(section)]
             assert functions
-            renamed(folder, [one.removeprefix(".text.") for one in functions], name)
+            renamed(folder, [function.removeprefix(".text.") for function in functions], name)
 
 
 def _check_stored_ahead(folder: Path, pinned: Path, linker: str) -> None:
@@ -385,7 +385,7 @@ def test_calls_out_of_reach_are_noted(tmp_path: Path) -> None:
     assert len(re.findall(r"_veneer$", symbols, re.MULTILINE)) >= int(counts[1]) > 0
 
 
-def test_what_a_format_cannot_express(tmp_path: Path) -> None:
+def test_pins_that_a_format_cannot_express(tmp_path: Path) -> None:
     """The note has the format's own reason, and ``--always`` refuses a function of such a unit."""
     compiled(tmp_path)
     elf = linked(tmp_path, "old.elf")

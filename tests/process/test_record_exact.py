@@ -96,7 +96,11 @@ _start: mov ${TIMES}, %ecx
     def test_thumb(self, tmp_path: Path, before: str) -> None:
         """Bytes that QEMU fetches beyond the page do not count as executed."""
         need("qemu-arm")
-        length = sum(4 if ".w" in one else 2 for one in before.split("; ")) if before else 0
+        length = (
+            sum(4 if ".w" in instruction else 2 for instruction in before.split("; "))
+            if before
+            else 0
+        )
         source = f"""
         .syntax unified
         .thumb
@@ -185,7 +189,7 @@ action: .word handler, 0, 0, 0, 0
     def test_firmware(self, tmp_path: Path, before: str) -> None:
         """QEMU gives a Cortex-M pages of 1 KiB."""
         need("qemu-system-arm")
-        length = sum(4 if ".w" in one else 2 for one in before.split("; "))
+        length = sum(4 if ".w" in instruction else 2 for instruction in before.split("; "))
         source = f"""
         .syntax unified
         .thumb

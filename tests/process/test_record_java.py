@@ -310,7 +310,7 @@ def test_corners(classes: Path, tmp_path: Path) -> None:
     assert deep.begun("Corners.step()") == 1000
 
 
-def test_what_cannot_be_recorded_is_refused(classes: Path, tmp_path: Path) -> None:
+def test_an_unrecordable_program_is_refused(classes: Path, tmp_path: Path) -> None:
     """A file that is no jar and a JVM that is too old are refused in one line."""
     trace = tmp_path / "app.trace"
     start = ("record", "--no-reads", "--java", "-o", trace, "--")

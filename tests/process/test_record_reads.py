@@ -353,7 +353,7 @@ class TestProgram:
 
         def calls(path: Path) -> list[tuple[str, int, int]]:
             timed = flashpager("simulate", path, *flags, "--json").json["calls"]
-            return [(one["function"], one["calls"], one["unreturned"]) for one in timed]
+            return [(call["function"], call["calls"], call["unreturned"]) for call in timed]
 
         assert calls(trace) == calls(code)
         assert all(count >= 100 for _, count, _ in calls(code))
@@ -376,7 +376,7 @@ OWNED = ("misses", "read_misses", "bytes_read", "bytes_executed")
 
 def stream(*records: bytes | int) -> bytes:
     """Return a recorder stream of records and numbers of blocks."""
-    written = (streams.number(one) if isinstance(one, int) else one for one in records)
+    written = (streams.number(record) if isinstance(record, int) else record for record in records)
     return streams.MAGIC + b"".join(written)
 
 

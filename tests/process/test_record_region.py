@@ -410,7 +410,7 @@ class TestCalls:
         flashpager("record", "--no-reads", "--recorder", recorder, "-o", trace, "--", program)
         arguments = [option for name in expected for option in ("--calls", name)]
         timed = flashpager("simulate", trace, *arguments, "--json").json["calls"]
-        assert [each["calls"] for each in timed] == [count for count, *_ in expected.values()]
+        assert [call["calls"] for call in timed] == [count for count, *_ in expected.values()]
         record = ("record", "--no-reads", "--recorder", recorder, "-o", trace, "--call")
         for name, (_, number, instructions) in expected.items():
             flashpager(*record, f"{name}:{number}", "--", program)

@@ -202,7 +202,7 @@ class TestFullDisk:
             pytest.skip(f"no disk can be mounted here: {done.stderr.decode()}")
         return done, saved
 
-    def test_what_was_recorded_is_kept(self, tmp_path: Path) -> None:
+    def test_recorded_runs_are_kept(self, tmp_path: Path) -> None:
         """The program is stopped, and the trace holds everything it executed before."""
         done, saved = self.record(tmp_path, "12m")
         lines = done.stderr.decode().splitlines()

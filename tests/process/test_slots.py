@@ -63,7 +63,7 @@ def test_slots_hold_in_real_links(tmp_path: Path) -> None:
     search = ("layout", before, "--map", map_, *BOARD, "--slots", "32", "--evaluations", "500")
     result = flashpager(*search, "--format", "gnu-ld", "-o", slots, "--json").json
     # These slots are the default of an order for a linker script, and the answer says so.
-    usual = [each for each in search if each not in ("--slots", "32")]
+    usual = [option for option in search if option not in ("--slots", "32")]
     done = flashpager(*usual, "--format", "gnu-ld", "-o", tmp_path / "usual.ld", "--json")
     assert "in slots of 32 free bytes" in done.err
     assert (tmp_path / "usual.ld").read_bytes() == slots.read_bytes()

@@ -219,11 +219,11 @@ def test_a_program_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
     make(tmp_path)
     second_link('-DBEFORE_THE_END="for (;;) seed++;"')(tmp_path)
     before = {name: (tmp_path / name).read_bytes() for name in RESTORED}
-    said: list[str] = []
+    notes: list[str] = []
     words = r"linked anew, it did not end within [\d.]+ s, .*it may not boot"
     with pytest.raises(FlashpagerError, match=words):
-        tune(TuneConfiguration.read(configuration), said.append)
-    assert any(line.startswith("recording again: ") for line in said)
+        tune(TuneConfiguration.read(configuration), notes.append)
+    assert any(line.startswith("recording again: ") for line in notes)
     assert {name: (tmp_path / name).read_bytes() for name in RESTORED} == before
 
 

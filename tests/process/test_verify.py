@@ -64,7 +64,7 @@ def test_all_counts_are_equal(tmp_path: Path, design: tuple[str, ...]) -> None:
     trace = short_trace(tmp_path)
     done = flashpager("verify", trace, "--part", part, *design, "--json").json
     assert done["equal"]
-    by_name = {each["count"]: each for each in done["counts"]}
+    by_name = {count["count"]: count for count in done["counts"]}
     engine = [word for word in design if word not in ("--lookup", "hint", "scan")]
     simulated = flashpager("simulate", trace, "--part", part, *engine, "--json").json
     for name in ("references", "misses", "loads", "forward", "backward", "walk"):
@@ -178,7 +178,7 @@ def test_other_counts_differ() -> None:
     design = PagerDesign.of(clock, trace.info.image_bytes, "table")
     device = emulated.DEVICES["cortex-m3"]
     verified = device.verify(design, DeviceRuns.of(trace), pattern(trace.info), lru.counts)
-    differ = {each.name for each in verified.differ}
+    differ = {count.name for count in verified.differ}
     assert {"misses", "loads", "loads, by the chip", "walk"} <= differ
     assert "references" not in differ
 

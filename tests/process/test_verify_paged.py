@@ -167,7 +167,7 @@ def test_all_counts_are_equal(programs: Programs, case: Case) -> None:
     trace, file = programs.get(case.program, case.state, reads=case.reads)
     done = flashpager("verify", trace, *_BOARD, *case.design, "--program", file, "--json").json
     assert done["equal"]
-    counts = {each["count"]: each["device"] for each in done["counts"]}
+    counts = {count["count"]: count["device"] for count in done["counts"]}
     assert counts["misses"] > 0
     simulated = flashpager("simulate", trace, *_BOARD, *case.design, "--json").json["counts"]
     for name in ("misses", "false_faults", "downgrades", "walk", "max_walk", "loads"):
@@ -256,8 +256,8 @@ def test_a_load_that_fails_once(
     trace, file = programs.get("firmware")
     flags = (*_BOARD, "--cache", "11K", "--program", file, "--json")
     done = flashpager("verify", trace, *flags, code=1).json
-    differ = [each for each in done["counts"] if each["simulated"] != each["device"]]
-    more = {each["count"]: each["device"] - each["simulated"] for each in differ}
+    differ = [count for count in done["counts"] if count["simulated"] != count["device"]]
+    more = {count["count"]: count["device"] - count["simulated"] for count in differ}
     assert more == {"loads, by the chip": 1, "bytes_fetched, by the chip": 1024}
 
 
@@ -445,9 +445,9 @@ def test_a_search_longer_than_the_load(programs: Programs, tmp_path: Path) -> No
     flags = ("--device", "versatilepb", "--cache", "11K", "--program", file)
     fit = ("--fit", tmp_path / "fitted.toml", "--json")
     done = flashpager("verify", trace, "--board", board, *flags, *fit).json
-    assert all(each["within"] for each in done["times"])
+    assert all(time["within"] for time in done["times"])
     alone, parallel = (
-        {job["job"]: job["machine_ns"] for job in each["jobs"]} for each in done["times"]
+        {job["job"]: job["machine_ns"] for job in time["jobs"]} for time in done["times"]
     )
     load_ns = 19_338
     saved = alone["the longest"] - parallel["the longest"]
@@ -597,7 +597,7 @@ def test_a_rest_that_fails(
     trace, file = programs.get("firmware")
     flags = (*_BLOCKS, "--cache", "12K", "--program", file)
     done = flashpager("verify", trace, *flags, "--json", code=1).json
-    counts = {each["count"]: (each["simulated"], each["device"]) for each in done["counts"]}
+    counts = {count["count"]: (count["simulated"], count["device"]) for count in done["counts"]}
     assert counts["misses"][1] > counts["misses"][0]
     crc, right_crc = counts["CRC-32 of the output"]
     assert crc == right_crc
@@ -674,8 +674,8 @@ def test_fitted_prices(recorded: dict[str, tuple[Path, Path]], tmp_path: Path, p
     flags = ("--device", "versatilepb", "--cache", "11K", "--policy", policy, "--program", file)
     done = flashpager("verify", trace, "--board", board, *flags, "--fit", fitted, "--json").json
     assert done["equal"]
-    assert all(each["within"] for each in done["times"])
-    before, after = (each["jobs"][-1] for each in done["times"])
+    assert all(time["within"] for time in done["times"])
+    before, after = (time["jobs"][-1] for time in done["times"])
     saved = [1 - after[name] / before[name] for name in ("machine_ns", "model_ns")]
     assert saved[0] > 0.005
     assert saved[0] == pytest.approx(saved[1], abs=0.003)
@@ -718,7 +718,7 @@ def test_measurements_for_the_paper(recorded: dict[str, tuple[Path, Path]]) -> N
     # Other versions of the compiler and of newlib give other instructions and other faults.
     assert now.total_ns == pytest.approx(kept.total_ns, rel=0.02)
     ours, theirs = (
-        {each.search: each.mean_ns("whole") for each in timed.loaded} for timed in (now, kept)
+        {load.search: load.mean_ns("whole") for load in timed.loaded} for timed in (now, kept)
     )
     both = set(ours) & set(theirs)
     assert len(both) > 10
@@ -804,7 +804,7 @@ def test_a_onenand_counts_the_same(
     trace, file = on_n800[program]
     done = flashpager("verify", trace, *_BOARD, *design, "--program", file, "--json").json
     assert done["equal"]
-    counts = {each["count"]: each["device"] for each in done["counts"]}
+    counts = {count["count"]: count["device"] for count in done["counts"]}
     assert counts["loads and prefetches, by the chip"] > 0
     assert counts["CRC-32 of the output"] > 0
 
@@ -861,7 +861,7 @@ def test_a_onenand_that_fails_once(
     trace, file = on_n800["firmware"]
     done = flashpager("verify", trace, *_N800, "--program", file, "--json", code=1).json
     assert result["retries"] == 1
-    differ = {each["count"] for each in done["counts"] if each["simulated"] != each["device"]}
+    differ = {count["count"] for count in done["counts"] if count["simulated"] != count["device"]}
     # Only the count of additional operations of the chip differs.
     assert differ == {"loads and prefetches, by the chip"}
     assert result["chip_loads"] == result["loads"] + 1

@@ -140,7 +140,7 @@ def test_counts_are_those_of_the_trace(
     counts_file = tmp_path / "counts.txt"
     done = flashpager("verify", built.trace, *words, "--counts", counts_file, "--json").json
     assert done["equal"]
-    counts = {each["count"]: each["device"] for each in done["counts"]}
+    counts = {count["count"]: count["device"] for count in done["counts"]}
     assert len(counts) == 19
     assert counts["misses"] > 100
 
@@ -193,7 +193,7 @@ def test_reading_ahead_breaks_equality(built: Built, tmp_path: Path) -> None:
     assert (tmp_path / "transcript.txt").read_bytes() == built.transcript
     counts_file = tmp_path / "counts.txt"
     done = flashpager("verify", built.trace, *words, "--counts", counts_file, "--json", code=1).json
-    differ = {each["count"] for each in done["counts"] if each["simulated"] != each["device"]}
+    differ = {count["count"] for count in done["counts"] if count["simulated"] != count["device"]}
     assert {"references", "misses", "loads, by the chip"} <= differ
 
 

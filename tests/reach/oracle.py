@@ -1,8 +1,9 @@
 """Compares `flashpager reach` with the truth: python -m tests.reach.oracle [--help].
 
 Every construct is built with each compiler, target and level, its flash is made inaccessible, and
-the root runs with all inputs that matter. A verdict "closed" on a root that touched flash is the
-unforgivable fault; "reaches" on a root that did not is the other one. Exit status 1 for either.
+the root runs with all inputs that matter. There are two faults: a verdict "closed" on a root that
+touched flash, which is unforgivable, and "reaches" on a root that did not. With either, the exit
+status is 1.
 """
 
 import argparse
@@ -147,7 +148,7 @@ def compared(
 
 @dataclass(frozen=True)
 class Task:
-    """What one process does at a time: a construct in one way to compile."""
+    """The work of one process at a time: a construct and one way to compile it."""
 
     construct: Construct
     recipe: Recipe
@@ -189,9 +190,9 @@ def tasks(arguments: argparse.Namespace) -> list[Task]:
         )
     ]
     return [
-        Task(construct, recipe, tuple(every) if arguments.whole else halves[(one + other) % 2])
-        for one, recipe in enumerate(recipes)
-        for other, construct in enumerate(chosen(arguments.construct))
+        Task(construct, recipe, tuple(every) if arguments.whole else halves[(i + j) % 2])
+        for i, recipe in enumerate(recipes)
+        for j, construct in enumerate(chosen(arguments.construct))
         if recipe.takes(construct)
     ]
 
@@ -202,7 +203,7 @@ def _percent(part: int, whole: int) -> str:
 
 def table(comparisons: Sequence[Comparison], modes: Sequence[str]) -> list[str]:
     """Return the lines of the table, one a mode."""
-    touched = sum(one.truth.outcome == "touched" for one in comparisons)
+    touched = sum(comparison.truth.outcome == "touched" for comparison in comparisons)
     lines = [
         f"programs {len(comparisons)}, touched {touched}, free {len(comparisons) - touched}",
         (
@@ -212,15 +213,20 @@ def table(comparisons: Sequence[Comparison], modes: Sequence[str]) -> list[str]:
     ]
     for mode in modes:
         counts = Counter(
-            kind for one in comparisons for where, kind, _ in one.judgements() if where == mode
+            kind
+            for comparison in comparisons
+            for judged_mode, kind, _ in comparison.judgements()
+            if judged_mode == mode
         )
         verdicts = [
-            (one, verdict)
-            for one in comparisons
-            for verdict in one.verdicts
+            (comparison, verdict)
+            for comparison in comparisons
+            for verdict in comparison.verdicts
             if verdict.mode == mode
         ]
-        free = [verdict.answer for one, verdict in verdicts if one.truth.outcome == "free"]
+        free = [
+            verdict.answer for comparison, verdict in verdicts if comparison.truth.outcome == "free"
+        ]
         unknown = sum(verdict.answer == "cannot tell" for _, verdict in verdicts)
         seconds = sum(verdict.seconds for _, verdict in verdicts)
         lines.append(
@@ -237,12 +243,12 @@ def faults(comparisons: Iterable[Comparison]) -> list[tuple[str, str]]:
         (
             kind,
             (
-                f"{kind} [{mode}] {one.program}: truth {one.truth.outcome} "
-                f"{one.truth.address:#x}; {reason}"
+                f"{kind} [{mode}] {comparison.program}: truth {comparison.truth.outcome} "
+                f"{comparison.truth.address:#x}; {reason}"
             ),
         )
-        for one in comparisons
-        for mode, kind, reason in one.judgements()
+        for comparison in comparisons
+        for mode, kind, reason in comparison.judgements()
         if kind in FAULTS
     ]
     return sorted(listed, key=lambda fault: FAULTS.index(fault[0]))
@@ -252,13 +258,15 @@ def shortfalls(comparisons: Iterable[Comparison]) -> list[str]:
     """Return a line for each construct and mode in which free programs are not closed."""
     counts: Counter[tuple[str, str, str]] = Counter()
     examples: dict[tuple[str, str, str], str] = {}
-    frees = Counter(one.construct for one in comparisons if one.truth.outcome == "free")
-    for one in comparisons:
-        for mode, kind, reason in one.judgements():
+    frees = Counter(
+        comparison.construct for comparison in comparisons if comparison.truth.outcome == "free"
+    )
+    for comparison in comparisons:
+        for mode, kind, reason in comparison.judgements():
             if kind == NOT_CLOSED:
-                key = mode, one.construct, one.variant
+                key = mode, comparison.construct, comparison.variant
                 counts[key] += 1
-                examples.setdefault(key, f"{one.program}: {reason}")
+                examples.setdefault(key, f"{comparison.program}: {reason}")
     return [
         f"{NOT_CLOSED} [{mode}] {construct} {variant}: {count} of {frees[construct]}, "
         f"as {examples[mode, construct, variant]}"
@@ -297,8 +305,10 @@ def main() -> int:
     ):
         work = partial(_run, folder=Path(folder), modes=modes)
         outcomes = list(pool.map(work, tasks(arguments), chunksize=4))
-    broken = [one for one in outcomes if isinstance(one, str)]
-    comparisons = [one for many in outcomes if not isinstance(many, str) for one in many]
+    broken = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    comparisons = [
+        comparison for many in outcomes if not isinstance(many, str) for comparison in many
+    ]
     wrong = [line for _, line in faults(comparisons)]
     summary = [*table(comparisons, modes), f"{time.perf_counter() - began:.0f} s in all"]
     print(*summary, *wrong[:40], *broken[:10], sep="\n")

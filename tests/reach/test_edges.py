@@ -23,7 +23,7 @@ def functions_of(elf: Path) -> dict[int, str]:
         ["arm-none-eabi-readelf", "-sW", elf], capture_output=True, text=True, check=True
     ).stdout
     fields = [line.split() for line in listed.splitlines()]
-    return {int(one[1], 16) & ~1: one[7] for one in fields if len(one) == 8 and one[3] == "FUNC"}
+    return {int(row[1], 16) & ~1: row[7] for row in fields if len(row) == 8 and row[3] == "FUNC"}
 
 
 def handlers_of(elf: Path, functions: dict[int, str]) -> set[int]:
@@ -52,9 +52,10 @@ def unknown_callers(report: Reach, functions: dict[int, str]) -> set[str]:
     """Return the functions that call what is not known."""
     starts = sorted(functions)
     return {
-        functions[starts[bisect_right(starts, one.site) - 1]]
-        for one in report.findings
-        if one.kind == "cannot-tell" and ("not known" in one.text or "debugger" in one.text)
+        functions[starts[bisect_right(starts, finding.site) - 1]]
+        for finding in report.findings
+        if finding.kind == "cannot-tell"
+        and ("not known" in finding.text or "debugger" in finding.text)
     }
 
 
@@ -77,7 +78,7 @@ def test_no_executed_call_is_lacking(recorded: tuple[Path, Path]) -> None:
     handlers = handlers_of(elf, functions)
     assert handlers
     report = reached(elf, [], pinned=sorted(set(functions.values())))
-    found = {(one.caller, one.callee) for one in report.calls}
+    found = {(call.caller, call.callee) for call in report.calls}
     unknown = unknown_callers(report, functions)
     calls = executed_calls(trace, functions, handlers)
     assert len(calls) > 50
@@ -106,12 +107,12 @@ def test_attribute_marks_what_a_handler_needs(recorded: tuple[Path, Path]) -> No
     assert len(below) > 5
     flags = ("--board", "rp2040", "--cache", "2K", "--needed-by", "radio_poll")
     answer = flashpager("attribute", trace, *flags, "--json").json
-    marked = {each["offset"] for each in answer["owners"] if each["needed_by"] == "radio_poll"}
+    marked = {owner["offset"] for owner in answer["owners"] if owner["needed_by"] == "radio_poll"}
     assert below <= marked
     callers = {caller for caller, callee in calls if callee == root}
     assert callers
     assert not callers & marked
-    share = sum(each["share"] for each in answer["owners"] if each["offset"] in marked)
+    share = sum(owner["share"] for owner in answer["owners"] if owner["offset"] in marked)
     printed = flashpager("attribute", trace, *flags).out.splitlines()
     (line,) = (line for line in printed if line.startswith("radio_poll needs "))
     assert f" in flash, {len(marked)} of them executed, with {percent(share, 1)} of" in line
@@ -146,7 +147,7 @@ def test_a_choice_says_what_it_still_reaches(recorded: tuple[Path, Path], tmp_pa
     lines = choice_lines(report)
     assert all(line in out for line in lines)
     for kind, verb in (("reaches-code", "call"), ("reaches-data", "read")):
-        names = {one.path[-1].name for one in report.findings if one.kind == kind}
+        names = {finding.path[-1].name for finding in report.findings if finding.kind == kind}
         assert names
         assert not names & set(chosen)
         line = next(line for line in lines if line.startswith(f"they still {verb} "))
@@ -220,7 +221,7 @@ def test_a_closed_choice_has_all_that_is_called(
     names = {found.root, *found.called.values()}
     assert {"aes128_encrypt", "shift_rows"} <= names
     assert not found.nameless
-    assert not any(one.kind == "reaches-code" for one in found.report.findings)
+    assert not any(finding.kind == "reaches-code" for finding in found.report.findings)
     options = (*search(tmp_path), "--closed", "aes128_encrypt")
     made = flashpager("pin", trace, *options, "--elf", elf, "--json").json
     assert names <= set(made["pinned"])

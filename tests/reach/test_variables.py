@@ -1,4 +1,4 @@
-"""Variables whose values the command takes for known, and programs in which none is."""
+"""Variables whose values `reach` knows, and programs in which it knows the value of none."""
 
 from pathlib import Path
 

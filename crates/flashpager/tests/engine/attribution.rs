@@ -285,7 +285,7 @@ fn faults_that_go_on_at_once_belong_to_no_owner() {
 }
 
 #[test]
-fn a_stopped_attribution_says_so() {
+fn a_stopped_attribution_returns_an_error() {
     let trace = MemoryTrace::new(vec![run(0, 100)]);
     let stopped =
         attribute(&trace, &info(), &design("sequential", "lru"), GroupBy::Symbol, &[], &|| false);

@@ -10,15 +10,17 @@ use flashpager::spec::DesignSpec;
 use flashpager::trace::{Image, MemoryTrace, Run, RunSource, Symbol, Trace, TraceInfo};
 use proptest::prelude::*;
 
-/// Bytes from one function to the next, and between two calls in a function.
+/// Bytes from one function to the next.
 const FUNCTION: u32 = 256;
+/// Bytes between two calls in a function.
 const SLOT: u32 = 16;
+/// Number of functions.
 const FUNCTIONS: u32 = 5;
 
 /// Offset of code behind the functions that no symbol names.
 const CALLER: u32 = FUNCTIONS * FUNCTION;
 
-/// A design with flash pages as large as cache pages, so that each fault loads its page.
+/// Bytes of a cache page and of a flash page, which are equal so that each fault loads its page.
 const PAGE: u32 = 32;
 
 fn name(function: u32) -> String {
@@ -152,12 +154,12 @@ fn recursion_nests_and_a_loop_to_the_first_byte_is_no_call() {
 }
 
 #[test]
-fn who_is_jumped_to_at_the_end_returns_with_its_caller() {
+fn a_function_entered_by_a_jump_returns_with_its_caller() {
     // f1 jumps to f2 instead of calling it; f2 returns behind f0's call.
     let runs = [run(0, 16), run(256, 264), run(512, 528), run(16, 32), run(0, 16), run(512, 528)];
     let times = timed(&runs, &design("lru", 8), &[1, 2]);
     assert_eq!((times[0].calls, times[0].unreturned), (1, 0));
-    // Its second call returns behind f0's, too; no run begins there any more.
+    // The second call of f2 would also return behind f0's call, but no run begins there any more.
     assert_eq!((times[1].calls, times[1].unreturned), (2, 1));
 }
 
@@ -180,7 +182,7 @@ fn a_long_chain_of_jumps_returns_whole() {
 }
 
 #[test]
-fn a_function_may_be_asked_for_by_two_names() {
+fn a_function_may_be_requested_by_two_names() {
     // f1 is f0's second name, and f0 is requested twice.
     let runs = [run(CALLER, CALLER + 2), run(0, 16), run(CALLER + 2, CALLER + 4)];
     let mut info = info(&runs);
@@ -196,8 +198,8 @@ fn a_function_may_be_asked_for_by_two_names() {
 }
 
 #[test]
-fn both_passes_are_told() {
-    /// A trace that its readers see as one that is read from a file.
+fn both_passes_report_progress() {
+    /// A trace in memory whose runs are read as if they came from a file.
     struct Streamed(MemoryTrace);
 
     impl Trace for Streamed {
@@ -223,8 +225,8 @@ fn both_passes_are_told() {
 }
 
 #[test]
-fn calls_that_are_left_at_once_are_said_to_be() {
-    // f1 returns the first time; then f2, which it calls, leaves both for f0.
+fn a_call_left_together_with_its_caller_has_not_returned() {
+    // The first call of f1 returns by itself. In the second, f2 jumps out of f1 and f2 back to f0.
     let runs = [
         run(0, 16),
         run(256, 264),
@@ -242,7 +244,7 @@ fn calls_that_are_left_at_once_are_said_to_be() {
 }
 
 #[test]
-fn what_cannot_be_told_is_refused_in_a_line() {
+fn an_unknown_function_is_refused_in_one_line() {
     let runs = [run(0, 16)];
     let trace = MemoryTrace::with_image(runs.to_vec(), 1280);
     let refusal_of = |info: &TraceInfo, name: &str| {
@@ -346,28 +348,28 @@ proptest! {
         let by_run = priced(&runs, &design, frames as usize);
         let watched: Vec<u32> = (0..FUNCTIONS).collect();
         for times in timed(&runs, &design, &watched) {
-            let mut of: Vec<(f64, f64, u64)> = Vec::new();
+            let mut expected: Vec<(f64, f64, u64)> = Vec::new();
             for (_, first, behind) in calls.iter().filter(|call| name(call.0) == times.function) {
                 let runs = &by_run[*first..*behind];
-                of.push(runs.iter().fold((0.0, 0.0, 0), |sum, run| {
+                expected.push(runs.iter().fold((0.0, 0.0, 0), |sum, run| {
                     (sum.0 + run.0, sum.1 + run.1, sum.2 + run.2)
                 }));
             }
-            prop_assert_eq!(times.calls, of.len() as u64, "{:?}", times);
+            prop_assert_eq!(times.calls, expected.len() as u64, "{:?}", times);
             prop_assert_eq!(times.unreturned, 0, "{:?}", times);
-            if of.is_empty() {
+            if expected.is_empty() {
                 continue;
             }
             let close = |a: f64, b: f64| (a - b).abs() <= 0.01 + 1e-9 * b.abs();
-            let count = of.len() as f64;
-            let mean = of.iter().map(|call| call.0).sum::<f64>() / count;
-            let lost = of.iter().map(|call| call.1).sum::<f64>() / count;
-            let faults = of.iter().map(|call| call.2).sum::<u64>();
-            of.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let p99 = of[(of.len() * 99).div_ceil(100) - 1].0;
+            let count = expected.len() as f64;
+            let mean = expected.iter().map(|call| call.0).sum::<f64>() / count;
+            let lost = expected.iter().map(|call| call.1).sum::<f64>() / count;
+            let faults = expected.iter().map(|call| call.2).sum::<u64>();
+            expected.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let p99 = expected[(expected.len() * 99).div_ceil(100) - 1].0;
             prop_assert!(close(times.time.mean_ns, mean), "{:?} {}", times, mean);
             prop_assert!(close(times.time.p99_ns, p99), "{:?} {}", times, p99);
-            prop_assert!(close(times.time.worst_ns, of[of.len() - 1].0), "{:?}", times);
+            prop_assert!(close(times.time.worst_ns, expected[expected.len() - 1].0), "{:?}", times);
             prop_assert!(close(times.lost.mean_ns, lost), "{:?} {}", times, lost);
             prop_assert!(close(times.mean_faults * count, faults as f64), "{:?}", times);
         }

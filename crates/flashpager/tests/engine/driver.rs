@@ -340,7 +340,7 @@ fn a_linked_program_gives_the_same() {
 }
 
 #[test]
-fn what_is_no_copy_loop_is_refused() {
+fn a_loop_that_does_not_copy_is_refused() {
     for_all(|_, _, object| {
         assert!(refusal(object, "wait_ready", None).contains("only polls"));
         assert!(refusal(object, "sum", None).contains("no loop that touches a port"));

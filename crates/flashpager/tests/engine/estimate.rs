@@ -194,7 +194,7 @@ fn layers_are_shares_or_measured_and_never_gain() {
 }
 
 #[test]
-fn what_cannot_be_is_one_line() {
+fn an_impossible_input_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let part = part(&folder, &[]);
     let refused = |spec: EstimateSpec| estimate(&spec).unwrap_err().to_string();
@@ -584,7 +584,7 @@ fn a_host_is_like_one_that_was_measured() {
 
 /// A clock above the fastest of the part is noted, and nothing is noted without such a clock.
 #[test]
-fn what_a_clock_became_is_said() {
+fn the_granted_clock_is_reported() {
     let notes = |asked_mhz: Option<f64>, clock_mhz: f64| {
         let peripheral = Some(Peripheral { asked_mhz, ..Peripheral::new(clock_mhz) });
         let host = Host { bus: Some(bus("104MHz-x4")), peripheral, ..Host::default() };

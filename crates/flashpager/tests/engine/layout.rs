@@ -171,7 +171,7 @@ fn code_up_to_4_gib_is_laid_out_as_lower_code_is() {
 
 /// Wrong requests are refused with one line that says what is wrong.
 #[test]
-fn what_cannot_be_laid_out_is_refused() {
+fn an_impossible_layout_is_refused() {
     let request = |file: &str, held_out: &[&str], share| LayoutRequest {
         traces: vec![(traces().join(file), 1.0)],
         map: None,

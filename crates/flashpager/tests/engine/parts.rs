@@ -235,7 +235,7 @@ fn cards_are_as_fast_as_measured() {
 }
 
 #[test]
-fn the_error_names_a_read_mode_that_must_be_asked_for() {
+fn the_error_names_a_read_mode_that_must_be_named() {
     let mut part = part_named("W25Q128JV");
     part.spi.as_mut().unwrap().modes.retain(|mode| mode.name == "1-1-1-03h");
     let read = OperationRequest { bus: Some(bus("50MHz-x4")), ..request(OperationKind::Read) };

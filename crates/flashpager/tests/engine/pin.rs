@@ -134,7 +134,7 @@ fn set_of(pinning: &Pinning) -> u32 {
 
 proptest! {
     #[test]
-    fn choices_do_what_is_told(
+    fn choices_obey_their_request(
         pages in prop::collection::vec(1u32..4, 2..7),
         jumps in prop::collection::vec((0u32..64, 1u32..80), 20..150),
         ram_pages in 1u32..8,
@@ -232,7 +232,7 @@ fn page(number: u32) -> Run {
 
 /// A program without a `main` begins in f1, which stays; with one in f2, all before it stays.
 #[test]
-fn what_starts_the_program_stays_in_flash() {
+fn start_up_code_stays_in_flash() {
     let folder = tempfile::tempdir().unwrap();
     let start = [page(1), page(3), page(1), page(2)];
     let turns = (0..50).flat_map(|_| [page(0), page(1), page(2), page(3), page(4)]);
@@ -371,7 +371,7 @@ fn limited_calls_are_pinned_for() {
 }
 
 #[test]
-fn what_cannot_be_pinned_is_refused() {
+fn an_impossible_pin_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, &[1, 1], &[page(0), page(1)]);
     let refused =
@@ -389,7 +389,7 @@ fn what_cannot_be_pinned_is_refused() {
 /// Two handlers interrupt f0 in its middle, where it goes on at other times. f2 is distinguished from f3,
 /// which follows it at once, and calls of f3 count from where it follows.
 #[test]
-fn handlers_that_follow_one_another_are_told_apart() {
+fn adjacent_handlers_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let half = PAGE / 2;
     let first_half = |function: u32| Run { offset: function * PAGE, length: half };
@@ -492,7 +492,7 @@ fn loops_to_the_start(runs: &mut Vec<Run>) {
 /// Conditional jumps come after an instruction that goes on at other times, as interrupts do. A call
 /// with one of them at its end counts up to that end.
 #[test]
-fn what_jumps_on_a_condition_is_no_handler() {
+fn code_with_a_conditional_jump_is_no_handler() {
     for made in [conditional_calls, conditional_jumps, loops_to_the_start] {
         let folder = tempfile::tempdir().unwrap();
         let mut runs = Vec::new();
@@ -526,7 +526,7 @@ fn evaluations_can_be_stopped() {
 
 /// A function that follows another may have been jumped to at its end: a note says so.
 #[test]
-fn what_may_be_a_jump_counts_and_is_told() {
+fn a_possible_jump_counts_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let half = PAGE / 2;
     let first_half = |function: u32| Run { offset: function * PAGE, length: half };

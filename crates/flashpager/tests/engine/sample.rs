@@ -256,7 +256,7 @@ fn figures(row: &ResultRow) -> [(&'static str, f64, Option<f64>); 5] {
 /// an interval, and the intervals are narrow enough to be of use. If the cache holds the whole
 /// program, which the description shows, misses are exact.
 #[test]
-fn what_is_exact_lies_within_the_stated_error() -> Result<()> {
+fn the_exact_value_lies_within_the_stated_error() -> Result<()> {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.trace");
     let plan = SamplePlan { windows: 8, window_runs: 4096 };

@@ -327,7 +327,7 @@ mod capture {
     }
 
     #[test]
-    fn what_cannot_be_captured_is_told() {
+    fn pages_that_cannot_be_captured_are_reported() {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("none");
         let capture = |pid, options| capture(pid, &options, &path).unwrap_err().to_string();

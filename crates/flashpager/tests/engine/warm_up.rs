@@ -99,7 +99,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_follows_a_warm_up_is_counted_and_priced_alone(
+    fn runs_after_a_warm_up_are_counted_and_priced_alone(
         runs in prop::collection::vec(a_run(), 2..200),
         share in 0.0..1.0,
         frames in 1u32..24,
@@ -217,7 +217,7 @@ fn a_warm_up_ends_where_a_function_is_first_executed() {
 }
 
 #[test]
-fn what_looks_ahead_or_is_executed_has_no_warm_up() {
+fn lookahead_and_execution_have_no_warm_up() {
     let runs = [Run { offset: 0, length: 100 }, Run { offset: 2000, length: 100 }];
     let file = written(&runs);
     let ahead = DesignSpec {

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_compressed_comes_back() {
+    fn compressed_pages_come_back() {
         let (mut page, mut out, mut back) = (vec![0; 512], vec![0; 1024], vec![0; 512]);
         for number in 4..4000 {
             make(number, &mut page);

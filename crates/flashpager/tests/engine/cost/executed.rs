@@ -83,7 +83,7 @@ fn one_nand(model: RegisterModel, policy: &str, critical: Option<u32>) -> Design
 }
 
 #[test]
-fn executed_designs_end_when_they_are_told_to() {
+fn executed_designs_end_when_they_are_stopped() {
     let run = |at: u32| Run { offset: at * 100 % 20_000, length: 60 };
     let trace = MemoryTrace::new((0..1000).map(run).collect());
     let (double, ahead) = (RegisterModel::DoubleBuffer, RegisterModel::DoubleBufferPrefetch);
@@ -339,7 +339,7 @@ proptest! {
 
     /// Where flash and bus go on while the program runs, a clock says the same.
     #[test]
-    fn an_execution_takes_what_a_clock_says((case, critical) in any_executed_case()) {
+    fn an_execution_takes_the_time_of_a_simulated_clock((case, critical) in any_executed_case()) {
         let (time, latencies, waits) = walk_through_time(&case, critical);
         let page_bytes = case.cache.cache_page_bytes;
         let mut execution = Execution::new(case.prices, page_bytes, critical);
@@ -356,7 +356,7 @@ proptest! {
     /// With two buffers, a critical block costs nothing and may save what it leaves for
     /// later; loads ahead cost at most a load each.
     #[test]
-    fn what_goes_on_at_once_saves_time(case in any_case(), shift in 4..7u32) {
+    fn jobs_side_by_side_save_time(case in any_case(), shift in 4..7u32) {
         let double = |model| Case {
             register: RegisterDesign { model, ..case.register },
             ..case.clone()

@@ -189,7 +189,7 @@ proptest! {
 
     /// Time, latencies and waits equal those of a clock that advances byte by byte.
     #[test]
-    fn lines_take_what_a_clock_says(case in any_lines()) {
+    fn lines_take_the_time_of_a_simulated_clock(case in any_lines()) {
         for how in all_ways() {
             let (ours, faults, _) = execute(&case, how);
             let (clock, latencies, waits) = by_the_clock(&case, how, &faults);

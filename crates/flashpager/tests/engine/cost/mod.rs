@@ -347,7 +347,7 @@ fn less_than_a_codeword_is_warned_of() {
 }
 
 #[test]
-fn a_part_file_says_where_it_is_wrong() {
+fn an_error_names_the_line_of_a_part_file() {
     let good = include_str!("../../../../../parts/K9F1208Q0B.toml");
     let wrong = |from: &str, to: &str| {
         assert!(good.contains(from));

@@ -71,7 +71,7 @@ fn a_program_of_three_runs_takes_what_was_reckoned_by_hand() {
 }
 
 #[test]
-fn what_a_board_says_of_its_software_comes_first() {
+fn software_prices_of_a_board_come_first() {
     let zero = DesignSpec { handler: Some(Handler::default()), ..on("cortex-m3@64MHz") };
     let evaluated = |spec: DesignSpec| Design::new(spec).unwrap().prices();
     assert_eq!(evaluated(zero).handler, Handler::default());
@@ -86,7 +86,7 @@ fn what_a_board_says_of_its_software_comes_first() {
 }
 
 #[test]
-fn what_a_board_says_in_part_is_0_in_the_rest_and_that_is_said() {
+fn missing_prices_of_a_board_are_0_and_reported() {
     let assumed = |spec: DesignSpec| -> Vec<(&'static str, String)> {
         let design = Design::new(DesignSpec { nor: Some("none".into()), ..spec }).unwrap();
         let ours = design.assumed().iter().filter(|one| matches!(one.field, "handler" | "ram"));
@@ -99,7 +99,7 @@ fn what_a_board_says_in_part_is_0_in_the_rest_and_that_is_said() {
     let handler = Some(Handler { lookup_ns: 100.0, ..Handler::default() });
     let assumptions = assumed(DesignSpec { handler, ram, ..m3() });
     assert_eq!(assumptions, [("handler", "pre_process_ns 0".into())]);
-    // One that says 0 of all, or all that there is, says all.
+    // A board that gives 0 for every price, or gives every price, leaves none open.
     let free = DesignSpec { handler: Some(Handler::default()), ..m3() };
     assert_eq!(assumed(free), whole[1..]);
     let design = Design::new(m3()).unwrap();

@@ -107,7 +107,7 @@ fn an_order_comes_first_and_unused_methods_may_stay() {
 }
 
 #[test]
-fn what_is_given_stays() {
+fn the_given_image_stays_in_place() {
     let laid_out = |given: &[u8], more: Vec<u8>| {
         let stream = [head(), record(1, given), more, words(&[0, 2, 1])].concat();
         let mut traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
@@ -129,7 +129,7 @@ fn what_is_given_stays() {
 }
 
 #[test]
-fn what_is_given_has_a_name() {
+fn the_given_image_has_a_name() {
     let stream = [
         b"FPSTRM01".to_vec(),
         record(1, b"program=story.z5"),
@@ -265,7 +265,7 @@ fn only_bytecode_can_be_arranged() {
 }
 
 #[test]
-fn lines_of_an_order_that_name_nothing_are_told() {
+fn lines_of_an_order_without_a_method_are_reported() {
     let stream = [head(), words(&[0, 2, 1])].concat();
     let traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
     let order = ["a.A", "a.A.g", "b.*", "*.c", "a.A.f(int)"].map(str::to_owned);
@@ -305,7 +305,7 @@ fn a_first_thread_without_code_leaves_its_name_to_the_next() {
 }
 
 #[test]
-fn what_fails_leaves_nothing() {
+fn a_failed_import_leaves_the_file_unchanged() {
     let stream = [head(), block(12, 1, 1, 0), words(&[0, 4])].concat();
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("app.trace");

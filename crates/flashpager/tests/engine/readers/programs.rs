@@ -65,7 +65,7 @@ fn a_section_beyond_the_end_of_the_file_is_refused() {
 }
 
 #[test]
-fn what_is_no_whole_elf_file_is_refused() {
+fn an_incomplete_elf_file_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.elf");
     let read = |path: &Path| Placer::new(PlacementOptions::text_of(path.to_owned()));

@@ -111,7 +111,7 @@ fn a_piece_is_executed_once_and_has_no_number() {
 }
 
 #[test]
-fn blocks_in_doubt_are_counted_where_the_recorder_tells_of_them() {
+fn blocks_in_doubt_are_counted_if_the_recorder_reports_them() {
     let messages = [block(0x100, 16, 4), words(&[0, 0])].concat();
     let info = |head: &[&[u8]]| {
         let records = head.iter().map(|text| record(1, text)).chain([messages.clone()]);
@@ -152,24 +152,25 @@ fn killed(written: &[u8], unwritten: &[u8], running: &[[u64; 4]]) -> (TraceInfo,
 }
 
 #[test]
-fn what_a_killed_program_may_not_have_executed_is_in_doubt() {
+fn the_last_block_of_a_killed_program_is_in_doubt() {
     let head = stream(&[record(1, b"in_doubt=0"), block(0x100, 16, 4), words(&[0])]);
     let two = 5 | 2 << 32;
     let in_doubt = |entry| killed(&head, &[], &[entry]).0.in_doubt;
     assert_eq!(in_doubt([u64::MAX, 0x200, two, 1 << 32]), Some(1));
-    // It is known how far it came; it is told already.
+    // First its progress is known; then the stream has the block already.
     assert_eq!(in_doubt([u64::MAX, 0x200, two, 3]), Some(0));
     assert_eq!(in_doubt([0, 0x200, two, 1 << 32]), Some(0));
 }
 
 #[test]
-fn what_a_killed_program_had_begun_is_told_once() {
+fn the_begun_block_of_a_killed_program_is_reported_once() {
     let (head, rest) = (stream(&[block(0x100, 16, 4), words(&[0])]), words(&[0]));
     let all = (head.len() + rest.len()) as u64;
     let two = 5 | 2 << 32;
     let messages = [run(0x100, 16), run(0x100, 16)];
     let with = |address, bytes| [&messages[..], &[run(address, bytes)]].concat();
-    // It runs on; its place is known and not yet filled; the stream tells it already.
+    // In turn: the block runs on, its place in the stream is known and not filled yet, and the
+    // stream has it already.
     assert_eq!(read_killed(&head, &rest, &[[u64::MAX, 0x200, two]]), with(0x200, 5));
     assert_eq!(read_killed(&head, &rest, &[[all, 0x200, two]]), with(0x200, 5));
     assert_eq!(read_killed(&head, &rest, &[[all - 4, 0x200, two]]), messages);
@@ -179,7 +180,7 @@ fn what_a_killed_program_had_begun_is_told_once() {
 }
 
 #[test]
-fn threads_are_told_apart_once_there_are_several() {
+fn threads_are_distinguished_if_there_are_several() {
     let name = |number: u32, name: &[u8], before: u64| {
         let head = [number.to_le_bytes(), (name.len() as u32).to_le_bytes()].concat();
         record(6, &[&head[..], &before.to_le_bytes(), name].concat())

@@ -94,7 +94,7 @@ fn a_trace_of_another_version_is_refused() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn a_file_that_is_no_trace_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.trace");
     assert_says(read_trace(&path), &["a.trace", "No such file"]);

@@ -457,7 +457,7 @@ proptest! {
     }
 
     #[test]
-    fn what_follows_first_runs_is_the_whole_less_them(
+    fn counts_after_the_first_runs_are_the_difference(
         (case, registers) in with_registers(cases()),
         first in any::<Index>(),
     ) {

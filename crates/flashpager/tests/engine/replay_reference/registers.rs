@@ -76,7 +76,7 @@ fn instruction_cache_and_tlb_by_hand() {
 }
 
 #[test]
-fn what_is_left_of_a_page_by_hand() {
+fn the_rest_of_a_page_by_hand() {
     // Pages of 16 bytes, 4 of them first. 6 faults: 4..8 come first, 8 is needed after two
     // bytes. 20 faults: 24 is needed after three bytes, one of page 0 and the references
     // to both. 40, 1 and 20 evict pages 0, 1 and 2; nothing else of theirs is needed before
