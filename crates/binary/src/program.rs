@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_refused() {
+    fn a_file_that_is_no_program_is_refused() {
         assert_eq!(ProgramFile::parse(b"int main;").unwrap_err(), "is no ELF file");
         let damaged = ProgramFile::parse(b"\x7fELF\x01\x01\x01").unwrap_err();
         assert!(damaged.starts_with("is a damaged ELF file"), "{damaged}");

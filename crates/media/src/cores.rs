@@ -1,5 +1,6 @@
-//! Processor cores: one TOML file each in `cores/`, every number with its source; and cores at a
-//! clock.
+//! Processor cores, and cores at a clock.
+//!
+//! Each core is a TOML file in `cores/`. Every number there has a source.
 
 use std::fmt;
 use std::path::Path;
@@ -440,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_measured_on_a_core_takes_the_instructions_of_the_other() {
+    fn an_unmeasured_job_takes_the_instructions_of_the_other_core() {
         let avr = find("atmega128").unwrap();
         let m3 = find("Cortex-M3").unwrap();
         let job = |core: &Core, name: &str| {

@@ -322,7 +322,7 @@ pub(crate) fn required<T: Copy>(
     })
 }
 
-/// The error for an operation that `part` does not have; `can` are those it has.
+/// The error for an operation that `part` does not have. `can` lists the operations that it has.
 pub(crate) fn unsupported(part: &Part, kind: OperationKind, can: &[OperationKind]) -> Error {
     let can: Vec<&str> = can.iter().map(|kind| kind.name()).collect();
     Error::design(format!("{} cannot {} (it can: {})", part.name, kind.name(), can.join(", ")))

@@ -312,7 +312,7 @@ mod tests {
     /// mode 3: t_WC 30, t_WP 15, holds 5, t_CS 25, t_CLR 10, t_RP 15, t_RHZ 100, t_RR 20, t_RHW
     /// 100, t_CCS 500.
     #[test]
-    fn nand_costs_what_its_datasheet_says() {
+    fn nand_costs_the_times_of_its_datasheet() {
         let prices = medium("nand:64M").prices(None, 1.0).unwrap();
         let (command, address) = (20.0, 5.0 * 30.0 + 10.0);
         let status = command + 25.0 + 5.0 + 10.0 + 15.0 + 100.0;
@@ -342,7 +342,7 @@ mod tests {
     /// Computed by hand from NP8P128A: 16 bytes are read in 115 + 7 · 25 ns; 64 are written by
     /// three command cycles and 32 words of 115 ns, then 120 µs.
     #[test]
-    fn pcm_costs_what_its_datasheet_says() {
+    fn pcm_costs_the_times_of_its_datasheet() {
         let prices = medium("pcm:16M").prices(None, 1.0).unwrap();
         let counters = StoreCounters {
             reads: 2,
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_without_its_times_says_what_to_do() {
+    fn the_error_of_a_part_without_times_names_the_fields() {
         let error = medium("W35N01JW:64M").prices(None, 1.0).unwrap_err().to_string();
         assert!(
             error.contains("t_prog_ns") && error.contains("add it to the part's file"),

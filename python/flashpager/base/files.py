@@ -67,8 +67,8 @@ def appearing_whole(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         if special:
-            with temporary.open("rb") as written, path.open("wb") as there:
-                shutil.copyfileobj(written, there)
+            with temporary.open("rb") as written, path.open("wb") as target:
+                shutil.copyfileobj(written, target)
             shutil.rmtree(folder, ignore_errors=True)
         else:
             temporary.replace(whole)

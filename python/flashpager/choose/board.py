@@ -48,5 +48,7 @@ def _has_code(board: BoardFirmware, program: ProgramFile) -> bool:
     if board.flash is None:
         return False
     begin, end = board.flash
-    code = [one for one in program.sections if one.content == "code" and one.is_in_place]
-    return bool(code) and all(begin <= one.address < end for one in code)
+    code = [
+        section for section in program.sections if section.content == "code" and section.is_in_place
+    ]
+    return bool(code) and all(begin <= section.address < end for section in code)

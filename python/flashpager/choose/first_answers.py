@@ -70,9 +70,9 @@ def first_answers(
         trace: the trace.
         design: the design.
         ram_bytes: RAM for functions, in bytes.
-        seconds: the longest time to search them.
+        seconds: the longest time to search for the functions.
         progress: callback of the replay.
-        should_continue: called during the search; when it returns False, the best so far counts.
+        should_continue: function that returns False to end the search with the best choice so far.
 
     Raises:
         FlashpagerError: if the design cannot replay the trace.

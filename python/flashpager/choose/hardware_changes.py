@@ -212,7 +212,7 @@ def helpful_changes(
         gain = _gain(before, _cost(rows, weights))
         if parameter not in best or gain > best[parameter].gain:
             best[parameter] = DesignChange.of(parameter, words, gain, rows, changed)
-    return by_gain([one for one in best.values() if one.gain >= NOTABLE])
+    return by_gain([change for change in best.values() if change.gain >= NOTABLE])
 
 
 def by_gain(changes_made: Sequence[DesignChange]) -> list[DesignChange]:

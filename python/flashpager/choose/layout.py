@@ -56,9 +56,9 @@ def layout(
         evaluations: approximate number of orders to try instead, 32 at a time; the result is then
             the same each time.
         seed: seed of the search's random numbers.
-        progress: called ten times a second.
-        should_continue: called ten times a second; when it returns False, the search ends and
-            returns the best order so far.
+        progress: callback, called ten times a second.
+        should_continue: function that returns False to end the search with the best order so far;
+            called ten times a second.
 
     Raises:
         FlashpagerError: if the traces are of several programs or name no functions, or a design's

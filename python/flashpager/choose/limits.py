@@ -18,17 +18,19 @@ def weighted_traces(traces: Sequence[Trace], weights: Sequence[float]) -> list[t
             their sum is not finite.
 
     """
-    each = list(weights) or [1.0] * len(traces)
-    if len(each) != len(traces):
-        message = f"{len(each)} weights for {counted(len(traces), 'trace')}: give one for each"
+    weight_list = list(weights) or [1.0] * len(traces)
+    if len(weight_list) != len(traces):
+        message = (
+            f"{len(weight_list)} weights for {counted(len(traces), 'trace')}: give one for each"
+        )
         raise FlashpagerError(message)
-    if wrong := [weight for weight in each if not weight > 0]:
+    if wrong := [weight for weight in weight_list if not weight > 0]:
         message = f"a weight of {wrong[0]:g}: weights are above 0; leave out what does not count"
         raise FlashpagerError(message)
-    if not sum(each) < math.inf:
+    if not sum(weight_list) < math.inf:
         message = "the weights are too large to be added"
         raise FlashpagerError(message)
-    return [(trace.path, weight) for trace, weight in zip(traces, each, strict=True)]
+    return [(trace.path, weight) for trace, weight in zip(traces, weight_list, strict=True)]
 
 
 def check_search(seconds: float, evaluations: int | None) -> None:
@@ -60,7 +62,7 @@ class SearchTimer:
         Args:
             seconds: the longest time to search.
             evaluations: a number of orders that ends the search instead of the time.
-            should_continue: returns False when the search is to end with the best so far.
+            should_continue: function that returns False to end the search with the best so far.
 
         """
         self._seconds = seconds

@@ -43,7 +43,7 @@ def link_luck(
         map_: the linker map of the recorded program; without one, functions are the units.
         weights: the weight of each trace; equal by default.
         seed: seed of the random numbers.
-        progress: called with the number of links replayed, and of all.
+        progress: callback: (links replayed, links in all).
 
     Raises:
         FlashpagerError: if a trace or the map cannot be read, nothing can move, or a design cannot

@@ -59,8 +59,8 @@ def pin(
         never: names of units that stay in flash.
         copied_before: the function at whose first byte pinned code is in RAM; by default one that
             is known to run after the copy, such as ``main``. ``entry`` if a loader copies.
-        calls: functions, and the longest in ns that a recorded call of each may take when the cache
-            is empty as it begins.
+        calls: the limit in ns of each named function: no recorded call of it may take longer if the
+            cache is empty when the call begins.
         order: True to search the order of the other functions, too (``together`` of the result).
         holes: True to leave the places of pinned functions empty in flash, so that no other
             function moves; choices are then scored by the mean over twelve links that are a commit
@@ -68,9 +68,9 @@ def pin(
         seconds: the longest time to search.
         evaluations: with ``order``, approximate number of orders to try instead, 32 at a time; the
             result is then the same each time.
-        progress: called ten times a second.
-        should_continue: called as often; the search ends with the best so far when it
-            returns False.
+        progress: callback, called ten times a second.
+        should_continue: function that returns False to end the search with the best choice so far;
+            called ten times a second.
 
     Raises:
         FlashpagerError: if the traces are of several programs or name no functions, their processor

@@ -26,7 +26,7 @@ def lines_of_choice(
         file: the recorded program, an ELF file.
         pinning: the choice.
         info: the description of the recording.
-        linked: the input sections of the link if the units are these.
+        linked: the input sections of the link, if they are the units.
         map_: the map of the link.
 
     """
@@ -46,18 +46,18 @@ def lines_of_choice(
         report = judging.reached(file, [], pinned=list(ranges.values()))
     except FlashpagerError as error:
         return [f"what they reach in flash is not known: {error}"]
-    found = {name.partition("@0x")[0] for name in report.roots}
+    root_names = {name.partition("@0x")[0] for name in report.roots}
     if linked is None:
         for unit in ranges:
             name = unit.partition("@0x")[0]
-            if name and name not in found and not name.startswith(_MANGLED):
+            if name and name not in root_names and not name.startswith(_MANGLED):
                 message = (
                     f"what they reach in flash is not known: {name} lies elsewhere in {file} than "
                     "in the recording; name the recorded program (--elf)"
                 )
                 return [message]
     notes = " ".join(report.notes)
-    nameless = {unit for unit, each in ranges.items() if f"begins in {each}," in notes}
+    nameless = {unit for unit, range_text in ranges.items() if f"begins in {range_text}," in notes}
     known = ranges.keys() - nameless
     lines = judging.choice_lines(report) if known else []
     lacking = [unit for unit in pinning.pinned if unit not in known]
@@ -103,11 +103,15 @@ def _mapped(file: Path, units: Sequence[str], linked: Linked, map_: Path | None)
     """Return the linked addresses of input sections that no other section can be taken for."""
     lines = {unit: linked.pin_text([unit], "gnu-ld").text.splitlines()[-1] for unit in units}
     text = linked.pin_text(units, "gnu-ld").text
-    found: dict[str, list[int]] = {}
-    for each in _engine.check_pinned(file, text, map_).unpinned:
-        if each.address is not None:
-            found.setdefault(each.name, []).append(each.address)
-    return {unit: found[line][0] for unit, line in lines.items() if len(found.get(line, [])) == 1}
+    addresses: dict[str, list[int]] = {}
+    for function in _engine.check_pinned(file, text, map_).unpinned:
+        if function.address is not None:
+            addresses.setdefault(function.name, []).append(function.address)
+    return {
+        unit: addresses[line][0]
+        for unit, line in lines.items()
+        if len(addresses.get(line, [])) == 1
+    }
 
 
 def recorded_names(called: Mapping[int, str], info: TraceInfo) -> tuple[list[str], list[str]]:

@@ -117,8 +117,8 @@ def attribute(
         print_json({**head, **result.as_dict(), "owners": frame.to_dicts()})
     else:
         _show(info, result, frame, by, limit, flags.origins(design))
-        for each in needed:
-            out.print(needed_line(each, result.owners, result.fault_ns), markup=False)
+        for need in needed:
+            out.print(needed_line(need, result.owners, result.fault_ns), markup=False)
         say_uncounted(uncounted([info], result.design))
         _note_rest(frame, attribution.OWNERS[by], limit)
     for text in (*result.notes, *(f"warning: {text}" for text in result.warnings)):

@@ -107,10 +107,10 @@ def _is_fresh(trace: Path, program: Path) -> bool:
 
 def _fits_as_linked(program: ProgramFile) -> bool:
     """Return True if the sections in flash have distances, which are small enough to keep."""
-    sections = [one for one in program.sections if one.is_in_place]
+    sections = [section for section in program.sections if section.is_in_place]
     if not sections:
         return False
-    ends = [one.address + one.bytes for one in sections]
-    starts = [one.address for one in sections]
+    ends = [section.address + section.bytes for section in sections]
+    starts = [section.address for section in sections]
     apart = all(end <= start for end, start in zip(ends, starts[1:], strict=False))
     return apart and ends[-1] - starts[0] // _LINKED_BASE * _LINKED_BASE <= _LINKED_SPAN

@@ -38,8 +38,8 @@ class _Coercion:
             if annotation in (list[str], list[Path]) and isinstance(value, (list, tuple)):
                 if annotation == list[str] and all(map(_is_text, value)):
                     return list(value)
-                if annotation == list[Path] and all(_is_plain(settings, one) for one in value):
-                    return [Path(one) for one in value]
+                if annotation == list[Path] and all(_is_plain(settings, item) for item in value):
+                    return [Path(item) for item in value]
         return self._typer_conversion().coerce(value, param=param, ctx=ctx)
 
 

@@ -178,7 +178,9 @@ def _fields(differences: "Comparison", limit: int) -> dict[str, Any]:
             "rows": len(differences.b.frame),
             "best": differences.b.best().columns,
         },
-        "across": {each.column: [each.a, each.b] for each in differences.across},
+        "across": {
+            difference.column: [difference.a, difference.b] for difference in differences.across
+        },
         "versions_differ": differences.versions_differ,
         "changed_traces": differences.changed_traces,
         "matched": len(differences.joined),

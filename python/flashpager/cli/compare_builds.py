@@ -55,7 +55,7 @@ class BuildFlags:
 
     def given(self) -> list[str]:
         """Return the given options."""
-        named = [each.name for each in fields(self) if getattr(self, each.name) is not None]
+        named = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         return [f"--{name.replace('_', '-')}" for name in named]
 
 

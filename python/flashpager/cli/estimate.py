@@ -34,13 +34,13 @@ def estimate(*, flags: EstimateFlags, json: options.Json = False) -> None:
     if flags.plot is not None:
         _plot(estimates[0], flags.plot)
     if json:
-        fields = [one.as_dict() for one in estimates]
+        fields = [estimate.as_dict() for estimate in estimates]
         print_json({"version": _engine.version(), "estimates": fields})
         return
-    for number, one in enumerate(estimates):
+    for number, estimate in enumerate(estimates):
         if number:
             out.print()
-        show_estimate(one)
+        show_estimate(estimate)
     show_notes(estimates)
     if (line := flags.kept_rate(part, estimates[0].operation_kind)) is not None:
         note(f"note: to keep this rate, write above the tables of {flags.board}: {line}")

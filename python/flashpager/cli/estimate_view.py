@@ -70,10 +70,16 @@ def _show_unknowns(estimate: Estimate) -> None:
     for title in titles:
         right = title in ("at best", "likely", "at worst", "narrows")
         table.add_column(title, justify="right" if right else "left")
-    for one in unknowns:
-        span = one.span
-        ends = (_quantity(value, one.unit) for value in (span.best, span.likely, span.worst))
-        cells = [_UNKNOWNS[one.parameter], *ends, one.source, one.options, f"{one.narrows:.2f}x"]
+    for unknown in unknowns:
+        span = unknown.span
+        ends = (_quantity(value, unknown.unit) for value in (span.best, span.likely, span.worst))
+        cells = [
+            _UNKNOWNS[unknown.parameter],
+            *ends,
+            unknown.source,
+            unknown.options,
+            f"{unknown.narrows:.2f}x",
+        ]
         table.add_row(*map(escape, cells))
     out.print()
     print_whole(table)
@@ -230,13 +236,13 @@ def _show_energy(estimate: Estimate) -> None:
 
 def show_notes(estimates: Sequence[Estimate]) -> None:
     """Print the costs that the estimates leave out, and the unverified numbers of the part."""
-    for text in dict.fromkeys(text for one in estimates for text in one.notes):
+    for text in dict.fromkeys(text for estimate in estimates for text in estimate.notes):
         note(f"note: {text}")
-    unverified = dict.fromkeys(field for one in estimates for field in one.unverified)
+    unverified = dict.fromkeys(field for estimate in estimates for field in estimate.unverified)
     if unverified:
         note(f"from memory, unverified: {estimates[0].name} {', '.join(unverified)}")
-    for one in estimates:
-        loop = one.loop
+    for estimate in estimates:
+        loop = estimate.loop
         if loop and loop.calls:
             note(f"note: the loop calls {', '.join(loop.calls)}, which is not counted")
 

@@ -122,12 +122,14 @@ class ExploreQuery:
         of_parts = set(self.checked.parts_left_out.values())
         if self.has_needs:
             return []
-        return [one for one in self.checked.reasons if one not in of_parts]
+        return [reason for reason in self.checked.reasons if reason not in of_parts]
 
     @property
     def assumed(self) -> list[Assumption]:
         """Assumed parameters of all designs, each value once."""
-        return list(dict.fromkeys(one for design in self.designs for one in design.assumed))
+        return list(
+            dict.fromkeys(assumption for design in self.designs for assumption in design.assumed)
+        )
 
 
 def read_query(
@@ -166,7 +168,7 @@ def read_query(
     is_swept = needs == Needs() and len(checked.possible) + len(checked.impossible) == 1
     swept: dict[str, Values] = {}
     if is_swept and checked.possible[0].ways is None:
-        tried, swept = sweep(tried, [one.info for one in opened], is_on_board=is_on_board)
+        tried, swept = sweep(tried, [trace.info for trace in opened], is_on_board=is_on_board)
         checked = tried.possible_designs()
     designs, without_warm_up = _with_warm_up(checked.possible, opened)
     has_processor = any(one.processor is not None for one in designs)

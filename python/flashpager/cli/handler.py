@@ -102,7 +102,10 @@ def handler(
         _plot(chosen, design, times, names, plot)
     if json:
         origins = {"said": flags.sources(design)}
-        assumed = [*(one.as_dict() for one in design.assumed), *flags.unsaid_cache(design)]
+        assumed = [
+            *(assumption.as_dict() for assumption in design.assumed),
+            *flags.unsaid_cache(design),
+        ]
         print_json(_as_json(design, times, names) | origins | {"assumed": assumed})
     elif len(times) == 1:
         _show_one(design, times[0], names)
@@ -172,11 +175,15 @@ def _show_one(design: Design, fault: FaultTimes, names: list[str]) -> None:
             time = _microseconds(span.end_ns - span.start_ns)
             table.add_row(job, span.executor, composed, time, *places)
     table.add_row()
-    latencies = [_microseconds(one.latency_ns) for one in shown]
+    latencies = [_microseconds(schedule.latency_ns) for schedule in shown]
     table.add_row("latency", "", "", "", *latencies)
-    if any(one.hidden_ns for one in shown):
-        hidden = [_microseconds(one.hidden_ns) if one.hidden_ns else "–" for one in shown]
-        gains = [f"{100 * one.gain:.1f} %" if one.hidden_ns else "–" for one in shown]
+    if any(schedule.hidden_ns for schedule in shown):
+        hidden = [
+            _microseconds(schedule.hidden_ns) if schedule.hidden_ns else "–" for schedule in shown
+        ]
+        gains = [
+            f"{100 * schedule.gain:.1f} %" if schedule.hidden_ns else "–" for schedule in shown
+        ]
         longest = [_longest(design, fault, name) for name in names]
         rest = " + rest of TransHostMem" if fault.jobs.trans_rest_ns else ""
         table.add_row("hidden", "", _hidden_by(names) + rest, "", *hidden)
@@ -282,8 +289,8 @@ def _show_walks(design: Design, times: list[FaultTimes], names: list[str]) -> No
     for fault in times:
         cells = [_microseconds(handling.scheduled(fault, name).latency_ns) for name in names]
         for name in at_once:
-            one = handling.scheduled(fault, name)
-            cells += [_microseconds(one.hidden_ns), f"{100 * one.gain:.1f} %"]
+            schedule = handling.scheduled(fault, name)
+            cells += [_microseconds(schedule.hidden_ns), f"{100 * schedule.gain:.1f} %"]
         table.add_row(f"{fault.walk:,}", *cells)
     print_whole(table)
     _show_false_fault(design)

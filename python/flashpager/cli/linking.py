@@ -292,9 +292,13 @@ def _check_pinned(elf: Path, pinned: Path, checked: "CheckedPins", *, json: bool
         if json:
             print_json({"obeys": not wrong, **checked.as_dict()})
             return
-        for one in checked.unpinned[:_SHOWN]:
-            at = "" if one.address is None else f" at {one.address:#x} in {one.section or 'none'}"
-            out.print(f"{one.name}{at}: {_PIN_FAULTS[one.fault]}", markup=False)
+        for function in checked.unpinned[:_SHOWN]:
+            at = (
+                ""
+                if function.address is None
+                else f" at {function.address:#x} in {function.section or 'none'}"
+            )
+            out.print(f"{function.name}{at}: {_PIN_FAULTS[function.fault]}", markup=False)
         if wrong > _SHOWN:
             out.print(f"and {wrong - _SHOWN:,} more")
         verb = "lies" if checked.in_ram == 1 else "lie"
@@ -334,9 +338,15 @@ def _show(checked: "CheckedLink") -> None:
     for title in ("unit", "fault", "address", "after", "in the order after"):
         table.add_column(title)
     words = {"missing": "missing", "elsewhere": "elsewhere", "between": "not in the order"}
-    for one in checked.disobeyed[:_SHOWN]:
-        at = "" if one.address is None else f"{one.address:#x}"
-        cells = (one.name, words[one.fault], at, one.behind, one.wanted_behind)
+    for violation in checked.disobeyed[:_SHOWN]:
+        at = "" if violation.address is None else f"{violation.address:#x}"
+        cells = (
+            violation.name,
+            words[violation.fault],
+            at,
+            violation.behind,
+            violation.wanted_behind,
+        )
         table.add_row(*map(escape, cells))
     print_whole(table)
     more = len(checked.disobeyed) - _SHOWN

@@ -100,12 +100,12 @@ def luck(
     out.print(escape(design_flags.origins(designs[0])))
     out.print()
     _print_table(result, flags)
-    for each in result.designs:
+    for design in result.designs:
         if len(result.designs) > 1:
-            out.print(f"\n{escape(_named(each))}:")
+            out.print(f"\n{escape(_named(design))}:")
         else:
             out.print()
-        for sentence in lucks.sentences(each, flags.kind):
+        for sentence in lucks.sentences(design, flags.kind):
             out.print(sentence, soft_wrap=True)
     say_uncounted(uncounted([trace.info for trace in opened], designs[0]))
     for text in coverage.notes:
@@ -130,17 +130,17 @@ def _print_table(result: Luck, flags: LuckFlags) -> None:
         table.add_column("design", no_wrap=True)
     for title in ("this link", "better than", "best", "p5", "p50", "±", "p95", "±", "worst"):
         table.add_column(title, justify="right", no_wrap=True)
-    for each in result.designs:
+    for design in result.designs:
         cells = [
-            duration(each.time_ns),
-            percent(each.better_than),
-            _ratio(each.best_ns, each),
-            _ratio(each.p5.time_ns, each),
-            *_with_error(each.p50, each),
-            *_with_error(each.p95, each),
-            _ratio(each.worst_ns, each),
+            duration(design.time_ns),
+            percent(design.better_than),
+            _ratio(design.best_ns, design),
+            _ratio(design.p5.time_ns, design),
+            *_with_error(design.p50, design),
+            *_with_error(design.p95, design),
+            _ratio(design.worst_ns, design),
         ]
-        table.add_row(*([_named(each)] if several else []), *cells)
+        table.add_row(*([_named(design)] if several else []), *cells)
     print_whole(table)
     links, _ = lucks.KINDS[flags.kind]
     note(f"{flags.draws:,} {links}, as shares of the time of this one; ± is a standard error")

@@ -553,7 +553,8 @@ class _ReplayedCase:
         """Return the rows of the recorded order, the best published one and the order found."""
         outcomes = (page.before, page.baseline, page.found)
         before, baseline, after = (
-            (one.held_out if self.held_out else one.rows)[self.number] for one in outcomes
+            (outcome.held_out if self.held_out else outcome.rows)[self.number]
+            for outcome in outcomes
         )
         return before, baseline, after
 
@@ -693,9 +694,9 @@ def _table(result: Layout, *, has_several: bool) -> Table:
 def _mean_cells(page: PageLayout) -> list[str]:
     """Return times as shares of the time before, which the search minimizes."""
     outcomes = (page.before, page.baseline, page.found)
-    before, baseline, after = (percent(each.time_ratio, 1) for each in outcomes)
+    before, baseline, after = (percent(outcome.time_ratio, 1) for outcome in outcomes)
     cells = [before, baseline, page.baseline.what, after, _gain(page)]
-    ratios = [each.held_out_ratio for each in outcomes if each.held_out_ratio is not None]
+    ratios = [outcome.held_out_ratio for outcome in outcomes if outcome.held_out_ratio is not None]
     if ratios:
         cells += [*(percent(ratio, 1) for ratio in ratios), percent(ratios[0] / ratios[-1] - 1, 1)]
     return cells

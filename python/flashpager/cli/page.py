@@ -79,7 +79,7 @@ def page(
     before = RewindableInput.of_now()
     paged = linux.page(program, command, design, quiet=json)
     compared = paged.compare(simulated) if simulated else []
-    differ = [each for each in compared if not each.is_equal]
+    differ = [count for count in compared if not count.is_equal]
     again = None
     if differ and not paged.interrupted and before.rewind():
         again = linux.page(program, command, design, quiet=json, silent=True)
@@ -126,8 +126,8 @@ def _as_dict(
         "code_bytes": paged.code_bytes,
         "sections": program.code.section_names().split(","),
         "counts": paged.counts,
-        "simulated": {each.name: each.simulated for each in compared} or None,
-        "equal": all(each.is_equal for each in compared) if compared else None,
+        "simulated": {count.name: count.simulated for count in compared} or None,
+        "equal": all(count.is_equal for count in compared) if compared else None,
         "data_reads": paged.data_reads,
         "straddles": paged.straddles,
         "handler_ns": paged.handler_ns,
@@ -169,7 +169,7 @@ def _print(
     table.add_column("count", no_wrap=True)
     for title in ("paged", "simulated", "") if compared else ("paged",):
         table.add_column(title, justify="right", no_wrap=True)
-    by_name = {each.name: each for each in compared}
+    by_name = {count.name: count for count in compared}
     for name, value in paged.counts.items():
         row = [name, f"{value:,}"]
         if name in by_name:
@@ -184,5 +184,5 @@ def _print(
             f"handler, {paged.outer_ns / 1000:.1f} to it and back; {paged.seconds:.2f} s in all"
         )
     if compared:
-        differ = sum(not each.is_equal for each in compared)
+        differ = sum(not count.is_equal for count in compared)
         note(f"{differ} of {len(compared)} counts differ" if differ else "all counts are equal")

@@ -56,7 +56,7 @@ def verify_paged(
         row = _engine.simulate(trace, [design], progress)[0]
     pager = paged.HandlerDesign.of(row, info, machine)
     compared = paged.verify(pager, program, info, row.counts)
-    differ = [each for each in compared if not each.is_equal]
+    differ = [count for count in compared if not count.is_equal]
     timed = _times(bench, design) if times or fit else []
     if json:
         print_json(
@@ -68,10 +68,10 @@ def verify_paged(
                 "program": str(program),
                 "equal": not differ,
                 "counts": [
-                    {"count": each.name, "simulated": each.simulated, "device": each.device}
-                    for each in compared
+                    {"count": count.name, "simulated": count.simulated, "device": count.device}
+                    for count in compared
                 ],
-                "times": [_times_of(each) for each in timed],
+                "times": [_times_of(timing) for timing in timed],
             }
         )
     else:
@@ -97,7 +97,7 @@ def verify_paged(
             _note_other_prices(flags.board, design, fit)
     if fit:
         note(f"{fit}: a board with these prices")
-    if differ or any(not each.is_within for each in timed):
+    if differ or any(not timing.is_within for timing in timed):
         raise typer.Exit(EXIT_UNMET)
 
 
@@ -106,9 +106,9 @@ def _print(compared: list[ComparedCount]) -> None:
     table.add_column("count", no_wrap=True)
     for title in ("simulated", "machine", ""):
         table.add_column(title, justify="right", no_wrap=True)
-    for each in compared:
-        differs = "" if each.is_equal else "differs"
-        table.add_row(each.name, f"{each.simulated:,}", f"{each.device:,}", differs)
+    for count in compared:
+        differs = "" if count.is_equal else "differs"
+        table.add_row(count.name, f"{count.simulated:,}", f"{count.device:,}", differs)
     print_whole(table)
 
 
@@ -162,12 +162,12 @@ def _times_of(times: ComparedTimes) -> dict[str, object]:
         "within": times.is_within,
         "jobs": [
             {
-                "job": each.name,
-                "machine_ns": each.machine_ns,
-                "model_ns": each.model_ns,
-                "error": each.error,
+                "job": job_time.name,
+                "machine_ns": job_time.machine_ns,
+                "model_ns": job_time.model_ns,
+                "error": job_time.error,
             }
-            for each in together
+            for job_time in together
         ],
     }
 
@@ -176,17 +176,17 @@ def _print_times(timed: list[ComparedTimes]) -> None:
     """Print jobs in rows, with the times of the machine and of the model in columns."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("a true fault, on average (µs)", no_wrap=True)
-    for each in timed:
-        table.add_column(each.schedule, justify="right", no_wrap=True)
+    for timing in timed:
+        table.add_column(timing.schedule, justify="right", no_wrap=True)
         table.add_column("model", justify="right", no_wrap=True)
-    for jobs in zip(*(each.jobs for each in timed), strict=True):
+    for jobs in zip(*(timing.jobs for timing in timed), strict=True):
         cells = [f"{ns / 1e3:,.2f}" for job in jobs for ns in (job.machine_ns, job.model_ns)]
         table.add_row(jobs[0].name, *cells)
     for name in ("longest", "false_fault"):
-        jobs = tuple(getattr(each, name) for each in timed)
+        jobs = tuple(getattr(timing, name) for timing in timed)
         cells = [f"{ns / 1e3:,.2f}" for job in jobs for ns in (job.machine_ns, job.model_ns)]
         table.add_row(jobs[0].name, *cells)
-    totals = [each.total for each in timed]
+    totals = [timing.total for timing in timed]
     table.add_row(
         f"{totals[0].name} (ms)",
         *(f"{ns / 1e6:,.3f}" for job in totals for ns in (job.machine_ns, job.model_ns)),
@@ -204,7 +204,7 @@ def _print_times(timed: list[ComparedTimes]) -> None:
             )
         )
         out.print(f"{each.schedule} saves {saved:.2f} %, by the model {model:.2f}")
-    late = [each.schedule for each in timed if not each.is_within]
+    late = [timing.schedule for timing in timed if not timing.is_within]
     if late:
         out.print(
             f"{', '.join(late)}: over {100 * TOLERANCE:g} % apart; prices are those of a policy "

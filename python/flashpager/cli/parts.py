@@ -196,7 +196,9 @@ def _check(file: str) -> _CheckedPart:
         examined = _engine.examine_part(file)
     except FlashpagerError as error:
         return _CheckedPart(file, None, 0, [], [_Complaint(None, str(error))], [], {})
-    complaints = [_Complaint(one.line, one.message) for one in examined.complaints]
+    complaints = [
+        _Complaint(complaint.line, complaint.message) for complaint in examined.complaints
+    ]
     part = examined.part
     if part is None:
         return _CheckedPart(file, None, 0, [], complaints, [], {})

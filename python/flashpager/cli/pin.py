@@ -289,9 +289,9 @@ class PinFlags:
             raise FlashpagerError(message)
         names: dict[str, None] = {}
         for root in self.closed or []:
-            found = reaching.closure(self.elf or Path(), root)
-            called, lacking = recorded_names(found.called, info)
-            lacking += [f"{address:#x}" for address in found.nameless]
+            reached = reaching.closure(self.elf or Path(), root)
+            called, lacking = recorded_names(reached.called, info)
+            lacking += [f"{address:#x}" for address in reached.nameless]
             names.update(dict.fromkeys([root, *called]))
             if lacking:
                 verb = "has" if len(lacking) == 1 else "have"

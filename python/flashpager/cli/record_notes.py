@@ -39,7 +39,7 @@ def note_recording(
     infos = [trace.info for trace in (result.trace, *result.further)]
     noun = _note_amount(request, result, seconds, size)
     if infos[0].region:
-        before = sum(each.beside_instructions for each in infos)
+        before = sum(info.beside_instructions for info in infos)
         ran = counted_si(before, "instruction")
         note(f"region: {infos[0].region}; {ran} ran before or between")
     if request.is_machine_code:

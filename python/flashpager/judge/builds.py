@@ -37,12 +37,12 @@ def compare_builds(
 
     Args:
         a: a trace of the build to compare with.
-        b: a trace of the other build, of the same input.
+        b: a trace of the other build with the same input.
         design: the design that runs both.
         draws: the number of links at whose addresses both builds are placed.
         maps: the linker maps of both; without them, functions are the units.
         seed: seed of the draws.
-        progress: called with the number of links replayed, and of all.
+        progress: callback: (links replayed, links in all).
 
     Raises:
         FlashpagerError: if a trace or a map cannot be read, the builds have no function in common,
@@ -131,12 +131,12 @@ def _luck(comparison: BuildComparison) -> str:
 def _functions(comparison: BuildComparison) -> str:
     changes = comparison.functions
     timed = [each for each in changes if abs(each.share) >= _ROUNDING]
-    texts = [f"{each.name} {_change(each.share)}{_kind(each)}" for each in timed[:_NAMED]]
+    texts = [f"{call.name} {_change(call.share)}{_kind(call)}" for call in timed[:_NAMED]]
     if others := timed[_NAMED:]:
         together = sum(each.share for each in others)
         texts.append(f"{counted(len(others), 'other')} {_change(together)} together")
     change = comparison.code.ratio - 1
-    rest = change - sum(each.share for each in timed)
+    rest = change - sum(call.share for call in timed)
     if abs(rest) > _NOTABLE_REST * abs(change) + _ROUNDING:
         texts.append(f"attributed to none {_change(rest)}")
     if texts:

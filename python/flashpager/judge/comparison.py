@@ -233,7 +233,9 @@ class Comparison:
             loss = max(names, key=row.__getitem__)
             excess = apart(row[loss], ">", allowed, _share)
             worse_rows.append(self._worse_row(allowed, row[loss], f"{loss} {excess}", row))
-        keys = [name for name in KEYS if name not in {each.column for each in self.across}]
+        keys = [
+            name for name in KEYS if name not in {difference.column for difference in self.across}
+        ]
         missing = self.a.frame.join(self.joined, on=keys, how="anti", nulls_equal=True)
         rows = missing.iter_rows(named=True)
         return worse_rows + [self._worse_row(allowed, None, "in A alone", row) for row in rows]
@@ -257,7 +259,7 @@ def compare(a: ResultTable, b: ResultTable) -> Comparison:
 
     """
     across = _across(a.frame, b.frame)
-    names = [each.column for each in across]
+    names = [difference.column for difference in across]
     keys = [name for name in KEYS if name not in names]
     for results in (a, b):
         _refuse_doubles(results, keys)
@@ -319,9 +321,9 @@ def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
 
 def _causes(across: Sequence[TableDiff]) -> list[TableDiff]:
     """Leave out the fields that follow from a part or processor that differs, too."""
-    names = {each.column for each in across}
-    follow = {each for cause, brings in _FOLLOWS.items() if cause in names for each in brings}
-    return [each for each in across if each.column not in follow]
+    names = {difference.column for difference in across}
+    follow = {column for cause, brings in _FOLLOWS.items() if cause in names for column in brings}
+    return [difference for difference in across if difference.column not in follow]
 
 
 def _constants_that_differ(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
@@ -337,7 +339,9 @@ def _nothing_in_common(a: ResultTable, b: ResultTable) -> str:
     message = f"{a.name} and {b.name} have no design and trace in common"
     causes = _causes(_constants_that_differ(a.frame, b.frame))
     if len(causes) > 1:
-        texts = ", ".join(f"{each.column} ({each.a} → {each.b})" for each in causes)
+        texts = ", ".join(
+            f"{difference.column} ({difference.a} → {difference.b})" for difference in causes
+        )
         return f"{message}: they differ in {texts}; only one such thing can be compared across"
     apart = [
         name

@@ -65,7 +65,7 @@ def parse_schedules(text: str) -> list[str]:
 
 def scheduled(fault: FaultTimes, name: str) -> ScheduledFault:
     """Return a fault as one schedule handles it."""
-    return next(one for one in fault.schedules if one.schedule == name)
+    return next(schedule for schedule in fault.schedules if schedule.schedule == name)
 
 
 def longest_hidden_walk(fault: FaultTimes, name: str) -> float | None:
@@ -86,19 +86,21 @@ def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
         if rest_ns:
             return f"a fault takes {brief(fault.sum_ns - rest_ns)}; {brief(rest_ns)} follow it"
         return f"a fault takes {brief(fault.sum_ns)}, one job after another"
-    one = scheduled(fault, name)
-    doing = f"{one.at_once} while the page loads"
+    schedule = scheduled(fault, name)
+    doing = f"{schedule.at_once} while the page loads"
     if rest_ns:
         doing += f", and leaving {brief(rest_ns)} of its transfer for later,"
-    if not one.hidden_ns:
+    if not schedule.hidden_ns:
         kind = (
-            "the host has nothing to do then" if not one.meanwhile_ns else "the load takes no time"
+            "the host has nothing to do then"
+            if not schedule.meanwhile_ns
+            else "the load takes no time"
         )
         return f"{doing} saves nothing: {kind}"
-    sentence = f"{doing} saves {brief(one.hidden_ns)} of {brief(fault.sum_ns)}"
-    sentence += f" ({percent(one.gain, 1)})"
-    if one.outlasting_ns:
-        sentence += f"; {brief(one.outlasting_ns)} of it outlast the load"
+    sentence = f"{doing} saves {brief(schedule.hidden_ns)} of {brief(fault.sum_ns)}"
+    sentence += f" ({percent(schedule.gain, 1)})"
+    if schedule.outlasting_ns:
+        sentence += f"; {brief(schedule.outlasting_ns)} of it outlast the load"
     return sentence
 
 

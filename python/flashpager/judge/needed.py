@@ -40,8 +40,8 @@ def needed_code(file: Path, handlers: Sequence[str], info: TraceInfo) -> list[Ne
 
 
 def _needed(file: Path, handler: str, info: TraceInfo) -> NeededCode:
-    found = closure(file, handler)
-    offsets = [recorded_offset(info, address) for address in found.called]
+    reached = closure(file, handler)
+    offsets = [recorded_offset(info, address) for address in reached.called]
     own = [
         symbol.offset for image in info.images for symbol in image.symbols if symbol.name == handler
     ]
@@ -50,14 +50,14 @@ def _needed(file: Path, handler: str, info: TraceInfo) -> NeededCode:
         message = f"--needed-by {handler}: nothing that it calls was recorded in flash"
         raise FlashpagerError(message)
     open_kinds = {"cannot-tell", "may-reach"}
-    places = {one.site for one in found.report.findings if one.kind in open_kinds}
-    return NeededCode(handler, placed, len(places), offsets.count(None) + len(found.nameless))
+    places = {finding.site for finding in reached.report.findings if finding.kind in open_kinds}
+    return NeededCode(handler, placed, len(places), offsets.count(None) + len(reached.nameless))
 
 
 def needing(owners: Sequence[Owner], needed: Sequence[NeededCode]) -> list[str]:
     """Return for each function the handlers that need it, as a list with commas."""
     return [
-        ", ".join(each.handler for each in needed if owner.offset in each.offsets)
+        ", ".join(need.handler for need in needed if owner.offset in need.offsets)
         for owner in owners
     ]
 

@@ -37,12 +37,12 @@ def reached(
         file: the program, an ELF file.
         roots: names of functions, patterns, or ``vectors``, the handlers of interrupts.
         ram: patterns of names of sections in RAM, or ranges as ``0x20000000-0x20040000``; by
-            default a section is in RAM that is stored elsewhere or zeroed.
+            default the sections that are zeroed or stored at another address.
         flash: patterns of names of sections in flash, or ranges.
         rom: ranges of ROM, whose code is not followed.
         calls: targets of indirect calls, by the address of a call or the function that holds it.
-        pinned: functions that are taken to lie in RAM, and are roots, too: names, or ranges of
-            addresses as ``0x360+0x20`` for all that begin there.
+        pinned: functions that are assumed to lie in RAM and are roots, too: names, or ranges of
+            addresses such as ``0x360+0x20`` for the functions that begin there.
 
     Raises:
         FlashpagerError: if the file is no linked program or has nothing in RAM, its machine is not
@@ -115,7 +115,9 @@ def choice_lines(report: Reach) -> list[str]:
         ("reaches-data", "read", ("object", "objects")),
     ):
         reached = {
-            one.path[-1].address: one.path[-1].name for one in report.findings if one.kind == kind
+            finding.path[-1].address: finding.path[-1].name
+            for finding in report.findings
+            if finding.kind == kind
         }
         if not reached:
             continue
@@ -124,7 +126,9 @@ def choice_lines(report: Reach) -> list[str]:
         more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
         noun = nouns[len(names) != 1]
         lines.append(f"they still {verb} {len(names):,} {noun} in flash: {some}{more}")
-    sites = {one.site for one in report.findings if one.kind in {"cannot-tell", "may-reach"}}
+    sites = {
+        finding.site for finding in report.findings if finding.kind in {"cannot-tell", "may-reach"}
+    }
     if sites:
         pointers = f"{counted(len(sites), 'place')} where a pointer or a call is not known"
         lines.append(f"{pointers} may lead to flash, too")
@@ -156,13 +160,13 @@ def closure(file: Path, root: str) -> Closure:
     called: dict[int, str] = {}
     while True:
         report = reached(file, [], pinned=[root, *(f"{address:#x}+1" for address in called)])
-        steps = [one.path[-1] for one in report.findings if one.kind == "reaches-code"]
-        found = {step.address: step.name for step in steps}
-        if found.keys() <= called.keys():
+        steps = [finding.path[-1] for finding in report.findings if finding.kind == "reaches-code"]
+        names = {step.address: step.name for step in steps}
+        if names.keys() <= called.keys():
             # These addresses are still reached: no function begins there, to be taken for RAM.
-            functions = {at: name for at, name in called.items() if at not in found}
-            return Closure(root, functions, sorted(found), report)
-        called.update(sorted(found.items()))
+            functions = {at: name for at, name in called.items() if at not in names}
+            return Closure(root, functions, sorted(names), report)
+        called.update(sorted(names.items()))
 
 
 def finding_line(finding: ReachFinding) -> str:

@@ -25,7 +25,8 @@ def read_dump(path: Path, signature: bytes) -> bytes:
     The file holds the bytes, or their digits as ``xxd -p``, ``xxd`` and ``hexdump -C`` print them.
 
     Raises:
-        FlashpagerError: If the file cannot be read or does not begin with the signature.
+        FlashpagerError: if the file cannot be read or does not begin with the signature.
+
     """
     try:
         with path.open("rb") as file:
@@ -69,9 +70,10 @@ def _numbered(lines: list[str]) -> bytes:
     A star stands for lines that repeat the one before it, up to the next offset.
 
     Raises:
-        _OffsetError: If bytes are missing before a line, or are there twice.
+        _OffsetError: if bytes are missing before a line, or are there twice.
+
     """
-    found = bytearray()
+    data = bytearray()
     last = b""
     is_repeated = False
     for line in lines:
@@ -82,12 +84,12 @@ def _numbered(lines: list[str]) -> bytes:
         if match is None:
             return b""
         offset = int(match.group(1), 16)
-        while is_repeated and last and len(found) < min(offset, MAX_DUMP_BYTES):
-            found += last
+        while is_repeated and last and len(data) < min(offset, MAX_DUMP_BYTES):
+            data += last
         is_repeated = False
-        if len(found) != offset:
+        if len(data) != offset:
             message = (
-                f"the line '{line[:24]} …' follows {len(found)} bytes, which is not its offset; "
+                f"the line '{line[:24]} …' follows {len(data)} bytes, which is not its offset; "
                 "give a whole dump with hexadecimal offsets"
             )
             raise _OffsetError(message)
@@ -96,8 +98,8 @@ def _numbered(lines: list[str]) -> bytes:
         if line[match.end(1) :].startswith(":"):
             text = re.split(r"\s{2,}", text)[0]
         last = _bytes(text)
-        found += last
-    return bytes(found)
+        data += last
+    return bytes(data)
 
 
 def _bytes(digits: str) -> bytes:

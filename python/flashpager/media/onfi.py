@@ -1,7 +1,7 @@
-"""ONFI parameter pages: a part made from what a NAND chip says of itself.
+"""ONFI parameter pages, in which a NAND chip describes itself, and parts made from them.
 
-A page of 256 bytes ends with a CRC and is stored three times or more; the first whole one counts.
-SPI NAND carries the same page, with no timing modes of a parallel bus.
+A page has 256 bytes and ends with a CRC. The chip stores it three times or more, and the first copy
+with a right CRC counts. SPI NAND has the same page, without the timing modes of a parallel bus.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _CRC_AT = 254
 _CRC_START = 0x4F4E
 _CRC_POLYNOMIAL = 0x8005
 _FAST_READ_DUMMIES = 8
-#: The bits of an error-correcting code stand elsewhere.
+#: The number of correctable bits that refers to another table, which is not read.
 _ECC_ELSEWHERE = 0xFF
 _CODEWORD_BYTES = 512
 #: More planes than any chip has.
@@ -58,21 +58,22 @@ def part_from_onfi(
     """Make a part from a dump of its parameter pages.
 
     Args:
-        data: The dump, from the first page on.
-        place: The file's name, for sources and errors.
-        name: The part's name; by default the model in the page.
-        maker: Its maker; by default that in the page.
-        clock_mhz: The fastest clock of an SPI NAND, from its datasheet.
+        data: the dump, from the first page on.
+        place: the name of the file, for sources and errors.
+        name: the name of the part; by default the model in the page.
+        maker: the maker of the part; by default the maker in the page.
+        clock_mhz: the fastest clock of an SPI NAND, from its datasheet.
 
     Raises:
-        FlashpagerError: If no copy of the page is whole, or one has sizes that no chip has.
+        FlashpagerError: if no copy of the page is whole, or one has sizes that no chip has.
+
     """
     page = _whole_page(data, place)
     source = f"ONFI parameter page, {place}"
-    own = maker_name(page.number(64))
+    known_maker = maker_name(page.number(64))
     draft = PartDraft(
         name or page.text(44, 20) or "unknown",
-        maker or own or page.text(32, 12).title() or "unknown",
+        maker or known_maker or page.text(32, 12).title() or "unknown",
         "nand",
     )
     _add_geometry(draft, page, source)
@@ -154,7 +155,7 @@ def _add_parallel(draft: PartDraft, page: _Page, source: str) -> None:
 
 
 def _add_serial(draft: PartDraft, clock_mhz: float | None) -> None:
-    """Add the table of a serial bus, of which the page says nothing."""
+    """Add the table of a serial bus, which the page does not describe."""
     reason = f"{UNVERIFIED}: each SPI NAND has it; not in the page"
     draft.numbers["width_bits"] = SourcedNumber(1, f"{UNVERIFIED}: one line; not in the page")
     draft.modes = [DraftMode("1-1-1", SourcedNumber(_FAST_READ_DUMMIES, reason))]

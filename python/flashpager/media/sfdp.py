@@ -111,15 +111,17 @@ def part_from_sfdp(
     """Make a part from a dump of its SFDP.
 
     Args:
-        data: The dump, from its first byte.
-        place: The file's name, for sources and errors.
-        name: The part's name, which no table holds.
-        maker: Its maker; by default the owner of a table of the maker's own.
-        clock_mhz: Its fastest clock, from the datasheet. By default that of an octal read, if the
-            table has one, else the 50 MHz at which each chip answers this read.
+        data: the dump, from its first byte.
+        place: the name of the file, for sources and errors.
+        name: the name of the part, which no table holds.
+        maker: the maker of the part; by default the owner of a vendor-specific table.
+        clock_mhz: the fastest clock of the part, from its datasheet; by default the clock of an
+            octal read if the table has one, else the 50 MHz at which every chip can be asked for
+            its SFDP.
 
     Raises:
-        FlashpagerError: If a table is cut off or has sizes that no chip has.
+        FlashpagerError: if a table is cut off or has sizes that no chip has.
+
     """
     tables = _Tables(place, dict(_parameter_tables(data, place)))
     if _BASIC not in tables.words:

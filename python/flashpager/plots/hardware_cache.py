@@ -34,8 +34,8 @@ def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) 
     """Describe the loss of a cache, and the smallest size that saves half of it or more.
 
     Args:
-        own: the design's.
-        others: caches of other sizes, with the same ways and lines.
+        own: the loss of the design's cache.
+        others: the losses of caches of other sizes, with the same ways and lines.
         is_share: True if losses are shares of the run time, False if they are ns.
 
     """
@@ -68,8 +68,8 @@ def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str
     """Describe the line size that loses least in the design's cache.
 
     Args:
-        own: the design's.
-        others: caches with lines of other sizes, of the same size and ways.
+        own: the loss of the design's cache.
+        others: the losses of caches with other lines, of the same size and ways.
         is_share: True if losses are shares of the run time, False if they are ns.
 
     """
@@ -86,10 +86,10 @@ def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str
 def helpful_changes(changes: Sequence[DesignChange], setting: str) -> alt.LayerChart:
     """Draw the saving of each change by itself, of the run time or of the losses."""
     has_slowdown = changes[0].slowdown is not None
-    saved = [1 - 1 / one.gain for one in changes]
+    saved = [1 - 1 / change.gain for change in changes]
     frame = pl.DataFrame(
         {
-            "change": [one.said for one in changes],
+            "change": [change.said for change in changes],
             "saved": saved,
             "says": [percent(share, 1) for share in saved],
         }
@@ -103,7 +103,7 @@ def helpful_changes(changes: Sequence[DesignChange], setting: str) -> alt.LayerC
     )
     y = alt.Y(
         "change:N",
-        sort=[one.said for one in changes],
+        sort=[change.said for change in changes],
         title=None,
         axis=alt.Axis(domain=False, ticks=False, labelLimit=0, labelExpr=_BROKEN),
         scale=alt.Scale(paddingInner=0.3, paddingOuter=0.1),
@@ -148,7 +148,7 @@ def lost_over_cache(
     )
     base = alt.Chart(frame).encode(x=x, y=y, color=colour, tooltip=_tips(is_share=is_share))
     here = frame.filter((pl.col("cache_bytes") == own.cache_bytes) & (pl.col("ways") == own.ways))
-    mine = [one for one in losses if one.ways == own.ways]
+    mine = [loss for loss in losses if loss.ways == own.ways]
     return style.finish(
         [
             base.mark_line(strokeWidth=2.5),
@@ -200,11 +200,11 @@ def _frame(losses: Sequence[CacheLoss], *, is_share: bool) -> tuple[pl.DataFrame
     scale = 1.0 if is_share else 1e-6
     frame = pl.DataFrame(
         {
-            "cache_bytes": [one.cache_bytes for one in losses],
-            "line_bytes": [one.line_bytes for one in losses],
-            "ways": [one.ways for one in losses],
-            "named": [f"{one.ways}" for one in losses],
-            "lost": [scale * one.lost for one in losses],
+            "cache_bytes": [loss.cache_bytes for loss in losses],
+            "line_bytes": [loss.line_bytes for loss in losses],
+            "ways": [loss.ways for loss in losses],
+            "named": [f"{loss.ways}" for loss in losses],
+            "lost": [scale * loss.lost for loss in losses],
         }
     ).sort("ways", "cache_bytes", "line_bytes")
     return frame, "lost of the program's time" if is_share else "lost to misses (ms)"

@@ -47,19 +47,19 @@ class DesignPoint:
         )
 
 
-def _smallest(one: DesignPoint) -> tuple[float, float, str]:
+def _smallest(point: DesignPoint) -> tuple[float, float, str]:
     """Order points by RAM, and points with equal RAM by speed."""
-    return one.ram_bytes, -one.bandwidth_mib_s, one.label
+    return point.ram_bytes, -point.bandwidth_mib_s, point.label
 
 
 def front(own: DesignPoint, others: Iterable[DesignPoint]) -> str:
     """Describe the designs that are better than one, among those that a device can run."""
     runnable = list(others)
-    within = [one for one in runnable if one.ram_bytes <= own.ram_bytes]
+    within = [point for point in runnable if point.ram_bytes <= own.ram_bytes]
     if not within:
         return "No other design here that a device can run takes as little RAM as this one"
     # The smallest of equals, in any order.
-    best = min(within, key=lambda one: (-one.bandwidth_mib_s, one.ram_bytes, one.label))
+    best = min(within, key=lambda point: (-point.bandwidth_mib_s, point.ram_bytes, point.label))
     ratio = best.bandwidth_mib_s / own.bandwidth_mib_s
     if own.error is None or best.error is None:
         return "The sample does not tell whether another design is faster in no more RAM"
@@ -68,7 +68,7 @@ def front(own: DesignPoint, others: Iterable[DesignPoint]) -> str:
         return "In no more RAM no design here is faster by more than the sample's error"
     if ratio >= style.NOTABLE:
         return f"{style.faster(ratio, style.THIS)} in no more RAM: {best.label}"
-    as_fast = [one for one in within if one.bandwidth_mib_s >= own.bandwidth_mib_s]
+    as_fast = [point for point in within if point.bandwidth_mib_s >= own.bandwidth_mib_s]
     least = min(as_fast, key=_smallest, default=None)
     less = 0.0 if least is None else 1 - least.ram_bytes / own.ram_bytes
     if least is not None and less >= style.NOTABLE - 1:
@@ -85,10 +85,10 @@ def cache_pages(
         value = one.bandwidth_mib_s
         return f"{value:.3g} MB/s" if nor_mib_s is None else percent(value / nor_mib_s)
 
-    best = max(over_page, key=lambda one: one.bandwidth_mib_s)
+    best = max(over_page, key=lambda point: point.bandwidth_mib_s)
     text = f"{own.cache_page_bytes:,}-byte cache pages give {said(own)}"
     text += "" if nor_mib_s is None else " of NOR"
-    whole = next((one for one in over_page if one.cache_page_bytes == flash_page), None)
+    whole = next((point for point in over_page if point.cache_page_bytes == flash_page), None)
     if whole is not None and whole != own:
         text += f", {flash_page:,}-byte pages {said(whole)}"
     if best.bandwidth_mib_s / own.bandwidth_mib_s >= style.NOTABLE and best != whole:
@@ -103,8 +103,10 @@ def cache_sizes(own: DesignPoint, whole: Sequence[DesignPoint], flash_page: int)
     size, page = style.size_text(own.cache_bytes), f"{own.cache_page_bytes:,}-byte pages"
     flash_pages = f"{flash_page:,}-byte pages"
     reached = f"{own.bandwidth_mib_s:.3g} MB/s"
-    beside = next((one for one in whole if one.cache_bytes == own.cache_bytes), None)
-    slower = [one for one in whole if one.bandwidth_mib_s * style.NOTABLE < own.bandwidth_mib_s]
+    beside = next((point for point in whole if point.cache_bytes == own.cache_bytes), None)
+    slower = [
+        point for point in whole if point.bandwidth_mib_s * style.NOTABLE < own.bandwidth_mib_s
+    ]
     if beside is not None and beside not in slower:
         return _beside(own, beside, flash_pages)
     largest = max(slower, key=lambda one: one.cache_bytes, default=None)
@@ -130,7 +132,7 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
     """Describe the best cache page of each cache; within 1 % two are equally good."""
     best: dict[int, DesignPoint] = {}
     worst: dict[int, float] = {}
-    for one in sorted(points, key=lambda one: (one.cache_bytes, one.cache_page_bytes)):
+    for one in sorted(points, key=lambda point: (point.cache_bytes, point.cache_page_bytes)):
         before = best.get(one.cache_bytes)
         if before is None or one.bandwidth_mib_s > before.bandwidth_mib_s:
             best[one.cache_bytes] = one
@@ -147,7 +149,7 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
         size = style.size_text(small.cache_bytes)
         return f"{small.cache_page_bytes:,}-byte pages are the best in {size} of cache"
     between = f"from {style.size_text(small.cache_bytes)} to {style.size_text(large.cache_bytes)}"
-    pages = [one.cache_page_bytes for one in bests]
+    pages = [point.cache_page_bytes for point in bests]
     if len(set(pages)) == 1:
         return f"{pages[0]:,}-byte pages are the best in every cache {between}"
     if pages == sorted(pages):
@@ -276,7 +278,7 @@ def owners(
     """Describe the smallest set of owners that causes half of the time.
 
     Args:
-        shares: the greatest first.
+        shares: the shares, the greatest first.
         executed: the number of named owners that were executed.
         names: the noun for one of them, and for several.
         total_ns: the time of all faults.

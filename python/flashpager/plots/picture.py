@@ -92,7 +92,10 @@ def _spans(element: ET.Element, across: float) -> Iterator[tuple[float, float]]:
         em *= _BOLD if element.get("font-weight") == "bold" else 1.0
         lines = [element.text or "", *(line.text or "" for line in element)]
         most = em * max(
-            sum(_LARGE_EM if each.isupper() or each.isdigit() else _SMALL_EM for each in line)
+            sum(
+                _LARGE_EM if character.isupper() or character.isdigit() else _SMALL_EM
+                for character in line
+            )
             for line in lines
         )
         start = across - {"end": most, "middle": most / 2}.get(element.get("text-anchor", ""), 0.0)

@@ -42,12 +42,12 @@ class _DrawnRows:
 def chart(fault: FaultTimes, names: Sequence[str], setting: str) -> alt.LayerChart:
     """Draw one fault by each schedule, host above flash, with the saving at the end."""
     shown = [handling.scheduled(fault, name) for name in names]
-    ends = [span.end_ns for one in shown for span in one.spans]
+    ends = [span.end_ns for schedule in shown for span in schedule.spans]
     end_us = max([fault.sum_ns, *ends]) / 1e3 or 1.0
     rows = _DrawnRows([], [], [], [], [], [])
     top = 0.0
-    for one in shown:
-        top = _place(rows, one, fault.sum_ns / 1e3, top, end_us) + _BETWEEN
+    for schedule in shown:
+        top = _place(rows, schedule, fault.sum_ns / 1e3, top, end_us) + _BETWEEN
     height = int(top - _BETWEEN) + _GAP
     x = alt.X(
         "start:Q",
@@ -124,20 +124,20 @@ def _up_to(longest: float | None) -> str:
 
 
 def _place(
-    rows: _DrawnRows, one: ScheduledFault, sum_us: float, top: float, end_us: float
+    rows: _DrawnRows, schedule: ScheduledFault, sum_us: float, top: float, end_us: float
 ) -> float:
     """Put a schedule's lanes below ``top``; return their lower end."""
-    saved_us = one.hidden_ns / 1e3
-    words = f"{one.schedule}: {brief(one.latency_ns)}"
+    saved_us = schedule.hidden_ns / 1e3
+    words = f"{schedule.schedule}: {brief(schedule.latency_ns)}"
     if saved_us:
-        words += f", {brief(one.hidden_ns)} saved ({100 * one.gain:.1f} %)"
+        words += f", {brief(schedule.hidden_ns)} saved ({100 * schedule.gain:.1f} %)"
     rows.headings.append({"top": top + _HEADING / 2, "text": words})
     top += _HEADING
-    used = [lane for lane in _LANES if any(s.executor == lane for s in one.spans)]
+    used = [lane for lane in _LANES if any(s.executor == lane for s in schedule.spans)]
     first = top
     for lane in used:
         spans = sorted(
-            (span for span in one.spans if span.executor == lane),
+            (span for span in schedule.spans if span.executor == lane),
             key=lambda span: span.start_ns,
         )
         bottom = _place_lane(rows, spans, top, end_us)
@@ -145,9 +145,9 @@ def _place(
         rows.lanes.append({"top": bottom - _LANE / 2, "text": "DMA" if lane == "dma" else lane})
         top = bottom + _GAP
     if saved_us:
-        start = one.latency_ns / 1e3
+        start = schedule.latency_ns / 1e3
         rows.saved.append({"start": start, "end": sum_us, "top": first, "bottom": top - _GAP})
-        lines = (brief(one.hidden_ns), "saved")
+        lines = (brief(schedule.hidden_ns), "saved")
         if _pixels(sum_us - start, end_us) > max(map(_wide, lines)):
             middle = (first + top - _GAP - _LEVEL) / 2
             for number, line in enumerate(lines):

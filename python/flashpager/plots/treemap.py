@@ -58,8 +58,8 @@ def squarified(areas: Sequence[float], free: Rectangle) -> list[Rectangle]:
     """Divide a rectangle among areas, each as close to a square as possible.
 
     Args:
-        areas: greater than 0, the greatest first; only their proportions matter.
-        free: the area that they fill together.
+        areas: the areas, each above 0, the greatest first; only their proportions matter.
+        free: the rectangle that they fill together.
 
     """
     scale = free.width * free.height / math.fsum(areas) if areas else 0

@@ -141,7 +141,9 @@ def _sections(request: RecordRequest, program: Path, *, is_flat: bool) -> list[s
         return defaults
     if request.system is None:
         return [*defaults, _CONSTANTS]
-    in_place = [one.name for one in ProgramFile.read(program).sections if one.is_in_place]
+    in_place = [
+        section.name for section in ProgramFile.read(program).sections if section.is_in_place
+    ]
     return in_place or defaults
 
 

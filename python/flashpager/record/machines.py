@@ -204,11 +204,13 @@ def _is_for_flash_and_ram(program: ProgramFile) -> bool:
 
     The segments of a program for an operating system follow each other.
     """
-    addresses = [one.address for one in program.sections]
+    addresses = [section.address for section in program.sections]
     if not addresses:
         return False
     is_copied = any(
-        one.address != one.load_address for one in program.sections if one.content != "zeroed"
+        section.address != section.load_address
+        for section in program.sections
+        if section.content != "zeroed"
     )
     return is_copied or max(addresses) - min(addresses) >= _APART
 
@@ -232,9 +234,9 @@ def suiting(firmware: Path, program: ProgramFile) -> list[SuitingMachine]:
     # The boot code of an RP2040 lies where others have their vectors.
     if _RP2040.runs(program):
         machines.append(SuitingMachine(Rp2040js.name, _missing_rp2040js(program)))
-    emulated = [one for one in MACHINES if one.runs(program, _stack(firmware, one))]
-    machines += [SuitingMachine(one.command, _missing(one)) for one in emulated]
-    microcontrollers = [one.mcu for one in emulated if one.mcu]
+    emulated = [machine for machine in MACHINES if machine.runs(program, _stack(firmware, machine))]
+    machines += [SuitingMachine(machine.command, _missing(machine)) for machine in emulated]
+    microcontrollers = [machine.mcu for machine in emulated if machine.mcu]
     machines += [
         SuitingMachine(f"{Simavr.name}:{mcu}", _missing_simavr()) for mcu in microcontrollers
     ]
@@ -274,7 +276,7 @@ def automatic(firmware: Path) -> str:
 
 def no_machine(program: ProgramFile) -> str:
     """Explain that no emulated machine runs a program."""
-    code = next((one for one in program.sections if one.content == "code"), None)
+    code = next((section for section in program.sections if section.content == "code"), None)
     location = f" at {code.address:#x}, where its {code.name} lies" if code else ""
     name = program.instruction_set or program.architecture or "an unknown architecture"
     return (
@@ -363,7 +365,12 @@ def beside_memory(command: Sequence[str], program: ProgramFile) -> str:
     if replace(machine, instruction_sets=()).runs(program):
         return f"{name} does not execute {program.instruction_set}, for which it was compiled"
     outside = next(
-        (one for one in program.sections if not machine.has(_bytes(one.address, one.bytes))), None
+        (
+            section
+            for section in program.sections
+            if not machine.has(_bytes(section.address, section.bytes))
+        ),
+        None,
     )
     if outside is not None:
         return f"{name} has no memory at {outside.address:#x}, where {outside.name} lies"

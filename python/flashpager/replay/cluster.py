@@ -89,7 +89,7 @@ def run_on_cluster(address: str, cells: Sequence[Cell], take_rows: CellRowsFn) -
     Args:
         address: ``local``, or a Dask scheduler's, such as ``tcp://host:8786``.
         cells: the cells to replay.
-        take_rows: given each cell with its rows as it is finished, in no order.
+        take_rows: callback for each finished cell, with its rows; cells finish in any order.
 
     Raises:
         FlashpagerError: if Dask is not installed, the cluster cannot be reached or does not have

@@ -37,8 +37,8 @@ def call_times(trace: Trace, design: Design, *functions: str) -> list[CallTimes]
 
     Args:
         trace: a trace with symbols.
-        design: a design that is not executed fault by fault; with a processor, for the time of
-            instructions.
+        design: a design that is not executed fault by fault; its processor, if it has one, gives
+            the time of instructions.
         functions: names of functions; the time of a call includes the functions that it calls.
 
     Raises:

@@ -61,7 +61,7 @@ def build(
         trace: a trace file.
         design: a possible design, from ``Space.designs``.
         progress: callback: (replays done, replays in all).
-        blocks: the trace's, if they are known already.
+        blocks: the trace's block statistics, if they are already known.
         sample: the sample of a long trace to replay; None for the whole.
         origins: the sources of the design's values, in words, for the page.
 

@@ -140,8 +140,10 @@ def _charts(rows: list[Row], changes: list[DesignChange]) -> dict[str, style.Dra
     charts: dict[str, style.Drawing] = {}
     if changes:
         charts["what-bites"] = plots.helpful_changes(changes, setting)
-    of_size = [one for one in losses if one.line_bytes == own.line_bytes]
-    of_line = [one for one in losses if (one.cache_bytes, one.ways) == (own.cache_bytes, own.ways)]
+    of_size = [loss for loss in losses if loss.line_bytes == own.line_bytes]
+    of_line = [
+        loss for loss in losses if (loss.cache_bytes, loss.ways) == (own.cache_bytes, own.ways)
+    ]
     charts["lost-over-cache-size"] = plots.lost_over_cache(of_size, own, setting, is_share=is_share)
     charts["lost-over-line"] = plots.lost_over_line(of_line, own, setting, is_share=is_share)
     return charts

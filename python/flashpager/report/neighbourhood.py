@@ -40,7 +40,7 @@ class Neighbourhood:
         """Return the parts that are not compared, by reason; the reason does not name them.
 
         Args:
-            bus: the design's own.
+            bus: the bus of the design.
             others: parts that can take the design, and why they are not compared.
 
         """

@@ -81,7 +81,7 @@ def read_board(name: str) -> tuple[Design, Needs]:
     """Return a board's design, and its ``needs``, such as the RAM that it has left.
 
     Args:
-        name: a shipped board's, or a file.
+        name: the name of a shipped board, or a file.
 
     Raises:
         FlashpagerError: if the file cannot be read, or has unknown fields or values.

@@ -95,8 +95,12 @@ def bench(
             if progress is not None:
                 progress(before * most + done, len(readings) * most)
 
-        one = spec.replace(reading=reading)
-        runs[reading] = _engine.swap_live(one, report) if live else _engine.swap_bench(one, report)
+        spec_of_reading = spec.replace(reading=reading)
+        runs[reading] = (
+            _engine.swap_live(spec_of_reading, report)
+            if live
+            else _engine.swap_bench(spec_of_reading, report)
+        )
     live_notes = (run.notes for run in runs.values() if isinstance(run, SwapLive))
     return SwapBenchmark(
         runs, live, list(dict.fromkeys(note for notes in live_notes for note in notes))

@@ -279,8 +279,8 @@ class KernelMeasurements:
 
     def charted(self) -> str:
         """Return the kind of reads that a chart shows: the first that any system has."""
-        there = {reading for runs in self.curves.values() for reading in runs}
-        return next(reading for reading in self.setup.readings if reading in there)
+        readings = {reading for runs in self.curves.values() for reading in runs}
+        return next(reading for reading in self.setup.readings if reading in readings)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it, for JSON; a point is the list of its numbers."""
@@ -365,8 +365,8 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="flashpager-vm-") as folder:
         machine = vm.make(kernel, Path(folder))
 
-        def run(one: tuple[str, str]) -> SpeedCurve | KernelChurn | FlashpagerError | None:
-            return _found(machine, setup, *one)
+        def run(task: tuple[str, str]) -> SpeedCurve | KernelChurn | FlashpagerError | None:
+            return _found(machine, setup, *task)
 
         progress(0, most)
         # Side by side: a machine's time is its own.

@@ -706,7 +706,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fewest_are_said_to_lie_elsewhere() {
+    fn the_smaller_group_is_reported_to_lie_elsewhere() {
         let kept = |values: &[u64]| {
             let mut kept: Vec<usize> = longest_ascent(values.iter().copied()).into_iter().collect();
             kept.sort_unstable();

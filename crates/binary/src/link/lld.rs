@@ -93,7 +93,7 @@ mod tests {
 ";
 
     #[test]
-    fn sections_are_told_from_symbols_by_their_column() {
+    fn a_column_distinguishes_sections_from_symbols() {
         let map = parse(MAP).unwrap();
         assert_eq!(map.outputs.len(), 2);
         let inputs: Vec<_> = map

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_padding_shows_is_certain() {
+    fn padding_proves_an_alignment() {
         // By hand: 2 and 4 bytes, the one of 4 bytes once behind padding.
         let sizes = [(8, 4), (6, 2), (2, 2), (6, 2), (8, 4), (4, 2), (6, 2)];
         let mut units = linked(&sizes);

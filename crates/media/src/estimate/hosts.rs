@@ -667,7 +667,7 @@ mod tests {
 
     /// The measurements of every host lie in the expected range, whatever source is left out.
     #[test]
-    fn what_was_measured_is_expected() {
+    fn expected_ranges_hold_the_measured_hosts() {
         for fitted in POOLED {
             let (all, _) = fitted.expected(None);
             assert!(all.best <= all.likely && all.likely <= all.worst, "{fitted:?}: {all:?}");
@@ -699,7 +699,7 @@ mod tests {
 
     /// Expectations that rest on one source change without it.
     #[test]
-    fn what_a_source_showed_goes_with_it() {
+    fn facts_of_a_source_are_left_out_with_it() {
         assert_eq!(read_share(None).best, 0.5);
         assert_eq!(read_share(Some(OPENWRT)).best, 0.83);
         assert_ne!(processor_mhz(None).likely, processor_mhz(Some(MBED_DMA)).likely);

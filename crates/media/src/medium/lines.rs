@@ -34,8 +34,8 @@ impl Part {
         Ok(self.bus_of(shortest))
     }
 
-    /// The bus on which the part alone sets the pace: the fastest, or for memory on an address bus
-    /// one that keeps up with its words.
+    /// A bus that is never slower than the part. For memory on an address bus, an access takes as
+    /// long as a word of the part; for any other part it is the fastest bus.
     ///
     /// # Errors
     /// If the part has no table.

@@ -84,7 +84,7 @@ impl Model {
 }
 
 #[test]
-fn a_machine_does_what_a_slow_one_says_in_words() {
+fn a_machine_equals_a_slow_reference() {
     for (medium, layout) in [("ram:512K", "fragments"), ("nand:2M", "log"), ("nand:2M", "rewrite")]
     {
         let spec = SwapSpec { layout: Some(layout.into()), ..small(medium, "lz4") };
@@ -242,7 +242,7 @@ fn churn_turns_a_store_over() {
 }
 
 #[test]
-fn what_cannot_be_is_one_line() {
+fn an_impossible_input_is_refused_in_one_line() {
     let with = |change: fn(&mut SwapSpec)| {
         let mut spec = SwapSpec::default();
         change(&mut spec);

@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_one_line() {
+    fn an_impossible_input_is_refused_in_one_line() {
         let fragments = spec(StoreLayout::Fragments, Compressor::None);
         let log = spec(StoreLayout::Log, Compressor::None);
         for (wrong, line) in [

@@ -1,8 +1,9 @@
 //! A column chunk of 32-bit numbers, written with a dictionary.
 //!
-//! An index takes whole bytes, where Parquet would do with as many bits as the dictionary needs:
-//! Zstandard then finds a repeated sequence wherever it begins. At level 3 files are 2 % smaller
-//! (bzip2) to 19 % larger (xz) than packed bits at level 6, which took three times as long.
+//! An index is stored in whole bytes, though Parquet permits as few bits as the dictionary needs.
+//! With whole bytes, Zstandard finds a repeated sequence wherever it begins. At level 3, files are
+//! 2 % smaller (bzip2) to 19 % larger (xz) than with packed bits at level 6, which took three times
+//! as long.
 
 use std::io::Write;
 
@@ -57,11 +58,11 @@ pub fn stretches(numbers: &[u32]) -> Vec<Stretch> {
     stretches
 }
 
-/// Writes the next column of `group`. `values` are those of each number, in the order in which
-/// `numbers` first have them.
+/// Writes the next column of `group`. `numbers` has a number for each row, and `values` the value
+/// that each number stands for, from number 0 on.
 ///
 /// # Errors
-/// Data that cannot be compressed or written.
+/// If the data cannot be compressed or written.
 pub fn write_column<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     column: ColumnDescPtr,
@@ -132,7 +133,8 @@ pub fn write_column<W: Write + Send>(
     group.append_column(&Bytes::from(chunk), close)
 }
 
-/// Returns the distinct ones of `values` in their order, and the index of each value in them.
+/// Returns the distinct values in the order of their first use, and for each value its index in
+/// this dictionary.
 fn dictionary_of(values: impl Iterator<Item = u32>) -> (Vec<u32>, Vec<u32>) {
     let (mut dictionary, mut known) = (Vec::new(), FxHashMap::default());
     let indices = values.map(|value| {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::answer::PinProgress;
 use super::problem::PinProblem;
 
-/// Number of candidates that are evaluated before the search checks again whether it goes on.
+/// Number of candidates that are evaluated between two checks whether the search is to end.
 pub(super) const BETWEEN: usize = 32;
 
 /// A search for units to pin under the order of its problem.
@@ -148,6 +148,6 @@ pub(super) fn with(chosen: &[u32], more: u32) -> Vec<u32> {
 }
 
 /// A choice with one unit less.
-pub(super) fn without(chosen: &[u32], one: u32) -> Vec<u32> {
-    chosen.iter().copied().filter(|number| *number != one).collect()
+pub(super) fn without(chosen: &[u32], removed: u32) -> Vec<u32> {
+    chosen.iter().copied().filter(|number| *number != removed).collect()
 }

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn direct_calls_are_told_from_others() {
+    fn direct_calls_are_distinguished_from_others() {
         // bl 0, b.w 0, and ldr r3, [pc] before blx r3, of arm-none-eabi-as.
         assert!(is_thumb_call([0xff, 0xf7, 0xfe, 0xff]));
         assert!(is_thumb_call([0xff, 0xf7, 0xfe, 0xbf]));
