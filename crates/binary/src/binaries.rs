@@ -61,7 +61,7 @@ impl Binaries {
     /// none.
     ///
     /// # Errors
-    /// A file that cannot be read, or that belongs to none of `images`.
+    /// If a file cannot be read or belongs to none of `images`.
     pub fn of(images: &[Image], elfs: &[PathBuf]) -> Result<Self> {
         let mut named: Vec<Option<Binary>> = images.iter().map(|_| None).collect();
         for path in elfs {
@@ -101,7 +101,7 @@ impl Binaries {
     /// Returns the source lines of `image`, from the named file or the recorded one.
     ///
     /// # Errors
-    /// A file that is gone, has changed, or has no lines.
+    /// If the file is gone, has changed, or has no lines.
     pub fn lines(&self, image: usize, about: &Image) -> Result<SourceLines> {
         self.read(image, about, |bytes| SourceLines::of(bytes, &about.sections))
     }
@@ -109,7 +109,7 @@ impl Binaries {
     /// Profiles `image` by source lines, from the same file. `times` is that of [`profile()`].
     ///
     /// # Errors
-    /// Those of [`Binaries::lines`].
+    /// If [`Binaries::lines`] fails.
     pub fn profile(
         &self,
         image: usize,
@@ -123,8 +123,8 @@ impl Binaries {
     /// sections are erased.
     ///
     /// # Errors
-    /// An image without a named file, and a file with other functions than the recorded ones or
-    /// without the bytes of its sections.
+    /// If no file is named for an image, or a file has other functions than the recorded ones or
+    /// lacks the bytes of its sections.
     pub fn in_flash(&self, images: &[Image]) -> Result<Vec<u8>> {
         let mut flash = Vec::new();
         for (image, binary) in images.iter().zip(&self.named) {

@@ -57,7 +57,7 @@ pub struct BootPoint {
 /// Returns the places in flash where the program of `image` begins. Reads the recorded file.
 ///
 /// # Errors
-/// A file that is gone or is another one than the recorded, in words that follow its name.
+/// If the file is gone or is not the recorded one. The message follows the name of the file.
 pub fn boot_points(image: &Image) -> Result<Vec<BootPoint>, String> {
     let binary = Binary::read(Path::new(&image.path)).map_err(|error| error.to_string())?;
     if let Some(how) = binary.differs_from(image) {
@@ -78,7 +78,7 @@ pub fn boot_points(image: &Image) -> Result<Vec<BootPoint>, String> {
 /// than the recorded, are not checked.
 ///
 /// # Errors
-/// A section that does not run where it is stored.
+/// If a section does not run where it is stored.
 pub fn refuse_copies(images: &[Image]) -> flashpager_base::Result<()> {
     for image in images {
         let Ok(binary) = Binary::read(Path::new(&image.path)) else { continue };

@@ -91,7 +91,7 @@ impl ElfFile {
     /// Reads the file `path`.
     ///
     /// # Errors
-    /// A file that cannot be read or is no complete ELF file.
+    /// If the file cannot be read or is no complete ELF file.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path)?;
         Self::parse(&bytes).map_err(|message| Error::data(path.display().to_string(), message))
@@ -100,7 +100,7 @@ impl ElfFile {
     /// Parses the contents of a file.
     ///
     /// # Errors
-    /// Contents that are no ELF file or damaged, in words.
+    /// If the contents are no ELF file or are damaged, in words.
     pub fn parse(bytes: &[u8]) -> std::result::Result<Self, String> {
         if !bytes.starts_with(b"\x7fELF") {
             return Err("is no ELF file".into());
@@ -220,7 +220,7 @@ impl ElfFile {
     /// that the file lacks is skipped if it has another.
     ///
     /// # Errors
-    /// A file with none of the sections, and an image over 4 GiB.
+    /// If the file has none of the sections, or the image is over 4 GiB.
     pub fn place(&self, path: &Path, names: &[String], offset: u64) -> Result<Image> {
         let mut end = offset;
         let mut placed = Vec::new();
@@ -237,7 +237,8 @@ impl ElfFile {
     /// lines and sets by address, then has them in the same sets, rotated together.
     ///
     /// # Errors
-    /// A file with none of the sections, sections that overlap, and a span over [`LINKED_SPAN`].
+    /// If the file has none of the sections, sections overlap, or they span more than
+    /// [`LINKED_SPAN`].
     pub fn place_as_linked(&self, path: &Path, names: &[String]) -> Result<Image> {
         let mut sections = self.sections_named(names);
         sections.sort_by_key(|section| section.address);
@@ -488,7 +489,7 @@ impl ElfFile {
 /// Reads the contents of a file that may be a program.
 ///
 /// # Errors
-/// A file that cannot be read, or is too large for a program.
+/// If the file cannot be read, or is too large for a program.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let meta = std::fs::metadata(path).map_err(|e| Error::file(path, e))?;
     if !meta.is_file() || meta.len() > MAX_FILE_BYTES {

@@ -40,7 +40,7 @@ impl SourceLines {
     /// Reads the lines of `sections` from the DWARF in the ELF file `bytes`.
     ///
     /// # Errors
-    /// DWARF that is damaged or has no lines for the sections, in words.
+    /// If the DWARF is damaged or has no lines for the sections, in words.
     pub fn of(bytes: &[u8], sections: &[Section]) -> Result<Self, String> {
         let (dwarf, endian) = dwarf_of(bytes)?;
         let context = Context::from_dwarf(dwarf.borrow(|data| EndianSlice::new(data, endian)))

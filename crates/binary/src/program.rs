@@ -115,7 +115,7 @@ impl ProgramFile {
     /// Reads the file `path`.
     ///
     /// # Errors
-    /// A file that cannot be read or is no complete ELF file.
+    /// If the file cannot be read or is no complete ELF file.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path)?;
         Self::parse(&bytes).map_err(|message| Error::data(path.display().to_string(), message))
@@ -124,7 +124,7 @@ impl ProgramFile {
     /// Parses the contents of a file.
     ///
     /// # Errors
-    /// Contents that are no ELF file or damaged, in words.
+    /// If the contents are no ELF file or are damaged, in words.
     pub fn parse(bytes: &[u8]) -> std::result::Result<Self, String> {
         let elf = ElfFile::parse(bytes)?;
         let header = match FileKind::parse(bytes) {
@@ -194,7 +194,7 @@ fn find_constants(sections: &mut [ProgramSection], tables: &[usize]) {
 /// stores none there.
 ///
 /// # Errors
-/// A file that cannot be read or is no complete ELF file.
+/// If the file cannot be read or is no complete ELF file.
 pub fn stored_word(path: &Path, address: u64) -> Result<Option<u32>> {
     let bytes = read_bytes(path)?;
     let word = match FileKind::parse(bytes.as_slice()) {

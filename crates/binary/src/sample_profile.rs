@@ -55,7 +55,7 @@ struct LineSamples {
 /// files, are profiled together.
 ///
 /// # Errors
-/// DWARF that is damaged or has no lines for the sections, in words.
+/// If the DWARF is damaged or has no lines for the sections, in words.
 pub fn profile(
     bytes: &[u8],
     sections: &[Section],

@@ -275,8 +275,8 @@ impl CallDurations {
 /// from `elfs`. Progress is that of two passes.
 ///
 /// # Errors
-/// A trace without symbols, functions that it does not name, a design that is
-/// executed fault by fault, and the errors of the replay.
+/// If the trace has no symbols or does not name a function, the design is executed fault by fault,
+/// or the replay fails.
 pub fn call_times(
     trace: &dyn Trace,
     info: &TraceInfo,
@@ -381,7 +381,7 @@ fn symbols_of(info: &TraceInfo, elfs: &[PathBuf]) -> Result<Vec<Symbol>> {
 /// The symbols of a function; static functions may share a name.
 ///
 /// # Errors
-/// A name that no symbol has.
+/// If no symbol has the name.
 pub(crate) fn symbols_named<'s>(
     symbols: &'s [Symbol],
     name: &str,

@@ -75,8 +75,8 @@ impl LinkedProgram {
     /// of them. All others are fixed; those behind the code follow it as far as the map tells how.
     ///
     /// # Errors
-    /// A map or objects that cannot be read or that are of another link, and input sections that no
-    /// linker script can distinguish.
+    /// If the map or an object cannot be read or is of another link, or no linker script can
+    /// distinguish the input sections.
     pub fn of(info: &TraceInfo, map: &Path) -> Result<Self> {
         let map = LinkMap::read(map)?;
         let place = map.path().display().to_string();
@@ -205,7 +205,7 @@ impl LinkedProgram {
     /// name. A pattern stands for all units that it matches, in their recorded order.
     ///
     /// # Errors
-    /// Lines that name no unit at all.
+    /// If no line names a unit.
     pub fn order(&self, lines: &[OrderLine]) -> Result<NamedOrder> {
         let movable = self.units.movable();
         let input = |number: u32| self.inputs[number as usize].as_ref();
@@ -280,7 +280,7 @@ impl LinkedProgram {
     /// Lays the image out in `order`, as a linker does with [`LinkedProgram::text`].
     ///
     /// # Errors
-    /// A fixed unit behind which the linker would have to put a movable one.
+    /// If the linker would have to put a movable unit behind a fixed one.
     pub fn place(&self, order: &Order) -> Result<UnitPlacement> {
         self.checked(&self.ordered_units, order)
     }
@@ -339,8 +339,7 @@ impl LinkedProgram {
     /// `order` in `format`.
     ///
     /// # Errors
-    /// A linker that takes no order, formats that have no slots, and the errors of
-    /// [`LinkedProgram::place`].
+    /// If the linker accepts no order, the format has no slots, or [`LinkedProgram::place`] fails.
     pub fn text(&self, order: &NamedOrder, format: OrderFormat) -> Result<OrderText> {
         if self.map.linker == Linker::Mold && format != OrderFormat::Names {
             return Err(Error::data(
@@ -377,7 +376,7 @@ impl LinkedProgram {
     /// `order` does not name follow in their recorded order.
     ///
     /// # Errors
-    /// Names of no movable unit, names in both lists, and the errors of [`LinkedProgram::place`].
+    /// If a name is of no movable unit or is in both lists, or [`LinkedProgram::place`] fails.
     pub fn text_beside(
         &self,
         pinned: &[String],
@@ -395,7 +394,7 @@ impl LinkedProgram {
     /// empty.
     ///
     /// # Errors
-    /// Names of no movable unit.
+    /// If a name is of no movable unit.
     pub fn text_with_holes(&self, pinned: &[String]) -> Result<OrderText> {
         let named = Order::of_names(&self.units, pinned.iter().map(String::as_str))?;
         let holes: FxHashSet<u32> = named.numbers()[..pinned.len()].iter().copied().collect();
@@ -414,7 +413,7 @@ impl LinkedProgram {
     /// The list of units that are to lie in RAM, in `format`.
     ///
     /// # Errors
-    /// Names of no movable unit.
+    /// If a name is of no movable unit.
     pub fn pin_text(&self, names: &[String], format: PinFormat) -> Result<PinText> {
         let order = Order::of_names(&self.units, names.iter().map(String::as_str))?;
         let inputs = self.ordered(&order);
@@ -440,8 +439,8 @@ impl LinkedProgram {
     /// description. `should_continue` is as in [`flashpager_trace::for_runs`].
     ///
     /// # Errors
-    /// Files that cannot be read or written, a trace with data reads, and those of
-    /// [`LinkedProgram::place`].
+    /// If a file cannot be read or written, the trace has data reads, or [`LinkedProgram::place`]
+    /// fails.
     pub fn arrange_file(
         &self,
         trace: &TraceFile,

@@ -13,7 +13,7 @@ use flashpager_trace::{ExecutedRuns, TraceFile, for_runs};
 /// of `elf`. `should_continue` is as in [`for_runs`].
 ///
 /// # Errors
-/// Files that cannot be read, that differ from the recorded ones, or that have no line table.
+/// If a file cannot be read, differs from the recorded one, or has no line table.
 pub fn sample_profile(
     trace: &Path,
     elf: Option<PathBuf>,
@@ -60,7 +60,7 @@ fn times(trace: &TraceFile, should_continue: &dyn Fn() -> bool) -> Result<Vec<u6
 /// `should_continue` is as in [`for_runs`].
 ///
 /// # Errors
-/// Traces of other programs or of CAP files, and traces that cannot be read.
+/// If a trace cannot be read, or is of another program or of CAP files.
 pub fn method_profile(trace: &Path, should_continue: &dyn Fn() -> bool) -> Result<String> {
     let trace = TraceFile::open(trace)?;
     let sections = || trace.info().images.iter().flat_map(|image| &image.sections);

@@ -20,8 +20,7 @@ const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
 /// Opens a trace to replay. Its first runs, the warm-up, are replayed but not counted.
 ///
 /// # Errors
-/// A file that cannot be read, a trace without runs, a warm-up of all runs, and those of
-/// [`refuse_copies`].
+/// If the file cannot be read, the trace has no runs or only a warm-up, or [`refuse_copies`] fails.
 pub fn open(path: &Path, warm_up: WarmUp) -> Result<TraceFile> {
     let file = TraceFile::open(path)?;
     refuse_copies(&file.info().images)?;
@@ -101,7 +100,7 @@ impl<'a> PassProgress<'a> {
 /// of the warm-up are not counted.
 ///
 /// # Errors
-/// A trace that cannot be replayed; [`Error::Interrupted`] once `should_continue` returns false.
+/// If the trace cannot be replayed. [`Error::Interrupted`] once `should_continue` returns false.
 pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
     warm_up: WarmUp,
@@ -152,7 +151,7 @@ pub fn explore<D: Borrow<Design> + Sync>(
 /// An upper bound for the memory of [`explore`], in bytes.
 ///
 /// # Errors
-/// A trace that cannot be read.
+/// If the trace cannot be read.
 pub fn memory_bytes<D: Borrow<Design>>(path: &Path, warm_up: WarmUp, designs: &[D]) -> Result<u64> {
     let file = open(path, warm_up)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

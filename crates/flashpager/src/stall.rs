@@ -49,7 +49,7 @@ struct WindowMiss {
 /// belong to no window.
 ///
 /// # Errors
-/// A window of 0 bytes, a design that is executed fault by fault, and the errors of the replay.
+/// If the window has 0 bytes, the design is executed fault by fault, or the replay fails.
 pub fn worst_stall(
     trace: &dyn Trace,
     info: &TraceInfo,

@@ -15,8 +15,8 @@ use crate::calls::symbols_named;
 /// * `none`: no warm-up.
 ///
 /// # Errors
-/// Another text, a function that was not executed, a warm-up that leaves nothing to count, and a
-/// trace that cannot be read.
+/// If the text has another form, the function was not executed, the warm-up leaves nothing to
+/// count, or the trace cannot be read.
 pub fn find(trace: &TraceFile, text: &str) -> Result<WarmUp> {
     let text = text.trim();
     if text == "none" {

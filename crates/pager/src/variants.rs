@@ -136,7 +136,7 @@ impl Variant {
     /// compared with the image.
     ///
     /// # Errors
-    /// [`VariantError`]; a program that takes bytes of the image has none if the pager is right.
+    /// A [`VariantError`], which a correct pager never returns for bytes of the image.
     pub fn run(
         &self,
         sizes: &DesignSizes,
@@ -192,7 +192,8 @@ impl Variant {
     /// Copies bytes of an image by `fp_pager_read()`.
     ///
     /// # Errors
-    /// [`VariantError::Pager`] for bytes behind the image, [`VariantError::NoReads`] behind an MMU.
+    /// [`VariantError::Pager`] if bytes lie behind the image, [`VariantError::NoReads`] behind an
+    /// MMU.
     pub fn read(&self, sizes: &DesignSizes, from: u32, to: &mut [u8]) -> Result<(), VariantError> {
         if !self.holds(sizes) {
             return Err(VariantError::TooLarge);

@@ -108,7 +108,7 @@ impl StatedMemory {
     /// `flag` is the option that states them.
     ///
     /// # Errors
-    /// A range that is none.
+    /// If the text is not a range.
     pub fn parse(flag: &str, stated: &[String]) -> Result<Self> {
         let mut memory = Self::default();
         for text in stated {

@@ -143,8 +143,8 @@ pub struct ReachReport {
 /// Returns all that the roots reach in the ELF file `bytes`; `place` is its name in errors.
 ///
 /// # Errors
-/// A file that is no linked ELF file, that has nothing in RAM, or whose machine is not followed; a
-/// name that the file does not have; an end because `should_continue` returned false.
+/// If the file is no linked ELF file, has nothing in RAM, is of a machine that is not followed, or
+/// does not have a name. [`Error::Interrupted`] if `should_continue` returned false.
 pub fn reach(
     bytes: &[u8],
     place: &str,

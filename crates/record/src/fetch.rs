@@ -29,7 +29,7 @@ pub struct ReadAccess {
 /// and reaches out of it is cut at the border.
 ///
 /// # Errors
-/// Without a placer, an address beyond 4 GiB.
+/// If an address is beyond 4 GiB and there is no placer.
 pub fn place(placer: Option<&Placer>, fetch: Fetch) -> std::result::Result<Option<Run>, String> {
     match placer {
         Some(placer) => Ok(placer
@@ -46,7 +46,7 @@ pub fn place(placer: Option<&Placer>, fetch: Fetch) -> std::result::Result<Optio
 /// one.
 ///
 /// # Errors
-/// Without a placer, an address beyond 4 GiB.
+/// If an address is beyond 4 GiB and there is no placer.
 pub fn place_read(
     placer: Option<&Placer>,
     read: ReadAccess,

@@ -85,7 +85,7 @@ impl ImportFormat {
     /// Recognises the format of `input` by its first kilobytes.
     ///
     /// # Errors
-    /// An input that cannot be read, is empty, or is in no known format.
+    /// If the input cannot be read, is empty, or is in no known format.
     pub fn detect(input: &mut Input) -> Result<Self> {
         let name = input.name.clone();
         let start = input.head(DETECTED_BYTES)?;
@@ -122,7 +122,7 @@ impl Import {
     /// `live` recordings reserve disk space so that they can be completed on a full disk.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// If the file cannot be written.
     pub fn new(placer: Option<Placer>, output: &Path, info: TraceInfo, live: bool) -> Result<Self> {
         Ok(Self { recording: Recording::new(placer, output, info, live)?, process: None })
     }
@@ -130,7 +130,7 @@ impl Import {
     /// Starts as [`Import::new`] does, with the code placed by `placement`.
     ///
     /// # Errors
-    /// Errors of [`Placement::placer`], and a file that cannot be written.
+    /// If [`Placement::placer`] fails, or a file cannot be written.
     pub fn placing(
         placement: &Placement,
         output: &Path,
@@ -150,7 +150,7 @@ impl Import {
     /// Records only this part of the execution.
     ///
     /// # Errors
-    /// A region whose ends lie in no placed code.
+    /// If an end of the region lies in no placed code.
     pub fn select(&mut self, region: Region) -> Result<()> {
         self.recording.select(region)
     }
@@ -171,7 +171,7 @@ impl Import {
     /// and later ones when code executes that lies in no known mapping.
     ///
     /// # Errors
-    /// A library that cannot be placed behind the others.
+    /// If the library cannot be placed behind the others.
     pub fn watch_process(&mut self, pid: u32) -> Result<()> {
         self.process = Some(pid);
         match &mut self.recording.placer {
@@ -186,7 +186,7 @@ impl Import {
     /// import, or if a recorder's stream lacks its end mark.
     ///
     /// # Errors
-    /// Input that is damaged or in another format, and errors of reading and writing.
+    /// If the input is damaged or in another format, or reading or writing fails.
     pub fn read(
         &mut self,
         input: Input,
@@ -218,8 +218,8 @@ impl Import {
     /// while methods are laid out; when it returns false, they keep their places.
     ///
     /// # Errors
-    /// A file that cannot be written, and a complete program of which nothing was placed. There
-    /// is no file then.
+    /// If the file cannot be written, or the program is complete and nothing of it was placed.
+    /// There is no file then.
     pub fn finish(
         self,
         ending: Ending,

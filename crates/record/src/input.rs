@@ -34,7 +34,7 @@ impl Input {
     /// bytes and unpacked.
     ///
     /// # Errors
-    /// A file that cannot be read or whose compressed data is damaged at its start.
+    /// If the file cannot be read, or its compressed data is damaged at its start.
     pub fn open(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             let name = "standard input";
@@ -50,7 +50,7 @@ impl Input {
     /// Reads from `raw`, and unpacks it as [`Input::open`] does. `name` is for messages.
     ///
     /// # Errors
-    /// Data that cannot be read, or compressed data that is damaged at its start.
+    /// If the data cannot be read, or is compressed and damaged at its start.
     pub fn new(name: &str, raw: impl Read + Send + 'static) -> Result<Self> {
         let mut raw = with_head(raw).map_err(|e| Error::io(name, e))?;
         let start = raw.fill_buf().map_err(|e| Error::io(name, e))?;
@@ -66,7 +66,7 @@ impl Input {
     /// Returns the next bytes without consuming them, so that a format can be recognised.
     ///
     /// # Errors
-    /// Data that cannot be read or unpacked.
+    /// If the data cannot be read or unpacked.
     pub fn peek(&mut self) -> Result<&[u8]> {
         self.reader.fill_buf().map_err(|e| read_error(&self.name, self.packing, e))
     }
@@ -74,7 +74,7 @@ impl Input {
     /// Returns the first `bytes` bytes without consuming them, fewer if the input is shorter.
     ///
     /// # Errors
-    /// Data that cannot be read or unpacked.
+    /// If the data cannot be read or unpacked.
     pub fn head(&mut self, bytes: usize) -> Result<&[u8]> {
         let mut head = vec![0; bytes];
         let length = self.read_full(&mut head)?;
@@ -87,7 +87,7 @@ impl Input {
     /// Fills `buffer`. Returns the number of bytes, which is smaller only at the end.
     ///
     /// # Errors
-    /// Data that cannot be read or unpacked.
+    /// If the data cannot be read or unpacked.
     pub fn read_full(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -104,7 +104,7 @@ impl Input {
     /// Reads the bytes that are available, at least one. Returns their number; 0 at the end.
     ///
     /// # Errors
-    /// Data that cannot be read or unpacked.
+    /// If the data cannot be read or unpacked.
     pub fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize> {
         loop {
             match self.reader.read(buffer) {
@@ -220,7 +220,7 @@ impl TextLines {
     /// Returns the next line without its line end; `None` at the end of the input.
     ///
     /// # Errors
-    /// A line that is too long for text, and data that cannot be read or unpacked.
+    /// If a line is too long for text, or the data cannot be read or unpacked.
     pub fn next_line(&mut self) -> Result<Option<&[u8]>> {
         let mut length = loop {
             let rest = &self.buffer[self.next..self.filled];
@@ -253,7 +253,7 @@ impl TextLines {
     /// of the input, which may lie within a line.
     ///
     /// # Errors
-    /// Those of [`TextLines::next_line`].
+    /// If [`TextLines::next_line`] fails.
     pub fn next_whole_line(&mut self) -> Result<Option<&[u8]>> {
         if self.next_line()?.is_none() || self.is_cut {
             return Ok(None);
@@ -329,7 +329,7 @@ impl ByteReader {
     /// Returns the next `length` bytes without taking them; `None` if the input has fewer.
     ///
     /// # Errors
-    /// Data that cannot be read or unpacked.
+    /// If the data cannot be read or unpacked.
     pub fn peek(&mut self, length: usize) -> Result<Option<&[u8]>> {
         while self.rest.len() < length {
             if self.rest.end == self.buffer.len() {
@@ -348,7 +348,7 @@ impl ByteReader {
     /// Takes the next `length` bytes; `None` if the input has fewer.
     ///
     /// # Errors
-    /// Data that cannot be read or unpacked.
+    /// If the data cannot be read or unpacked.
     #[inline]
     pub fn next(&mut self, length: usize) -> Result<Option<&[u8]>> {
         if self.rest.len() < length && self.peek(length)?.is_none() {
@@ -363,7 +363,7 @@ impl ByteReader {
     /// Takes the next `length` bytes.
     ///
     /// # Errors
-    /// An input that ends before, and data that cannot be read or unpacked.
+    /// If the input ends before, or the data cannot be read or unpacked.
     pub fn take(&mut self, length: usize) -> Result<&[u8]> {
         if self.peek(length)?.is_none() {
             return Err(self.error("ends within its header"));
@@ -377,7 +377,7 @@ impl ByteReader {
     /// Takes the next bytes as an array.
     ///
     /// # Errors
-    /// Those of [`ByteReader::take`].
+    /// If [`ByteReader::take`] fails.
     pub fn array<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH]> {
         let mut array = [0; LENGTH];
         array.copy_from_slice(self.take(LENGTH)?);

@@ -49,7 +49,7 @@ impl RecorderPipe {
     /// Opens the pipe and the tail by their paths, such as `/dev/fd/7`.
     ///
     /// # Errors
-    /// A path that cannot be opened.
+    /// If the path cannot be opened.
     pub fn open(pipe: &Path, tail: &Path) -> Result<Self> {
         let open = |path: &Path| File::open(path).map_err(|e| Error::file(path, e));
         Ok(Self { pipe: open(pipe)?, tail: open(tail)?, received: 0, passed_on: 0, rest: None })

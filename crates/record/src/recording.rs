@@ -156,7 +156,7 @@ impl Recording {
     /// their code is executed.
     ///
     /// # Errors
-    /// A name of the region that several functions have.
+    /// If several functions share a name that bounds the region.
     pub fn announce_placed(&mut self) -> Result<()> {
         let (images, methods) = &mut self.known;
         if let Some(placer) = &self.placer {
@@ -180,7 +180,7 @@ impl Recording {
     /// Restricts the recording to `region`.
     ///
     /// # Errors
-    /// A region whose ends lie in no placed code.
+    /// If an end of the region lies in no placed code.
     pub fn select(&mut self, region: Region) -> Result<()> {
         if region.is_all() {
             return Ok(());
@@ -348,8 +348,8 @@ impl Recording {
     /// their places.
     ///
     /// # Errors
-    /// A file that cannot be written, and a complete program of which nothing was placed. There is
-    /// no file then.
+    /// If the file cannot be written, or the program is complete and nothing of it was placed.
+    /// There is no file then.
     pub fn finish(
         mut self,
         ending: Ending,
@@ -468,7 +468,7 @@ impl Recording {
 /// that did not end well, the first thread gets a trace in any case.
 ///
 /// # Errors
-/// A program of which nothing was placed.
+/// If nothing of the program was placed.
 fn sinks_with_runs(sinks: Vec<Sink>, info: &mut TraceInfo) -> Result<Vec<Sink>> {
     let requested = sinks[0].path.clone();
     let (mut with_runs, mut without) = (Vec::new(), Vec::new());

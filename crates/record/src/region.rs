@@ -270,7 +270,7 @@ impl Selection {
     /// Adds a placed image. `functions` are those of the image, under all of their names.
     ///
     /// # Errors
-    /// A name of the region that several functions of the image have.
+    /// If several functions of the image share a name that bounds the region.
     pub fn add_image(&mut self, image: &Image, functions: &[Symbol]) -> Result<()> {
         for boundary in [&mut self.from, &mut self.to, &mut self.call].into_iter().flatten() {
             boundary.seek(image, functions)?;
@@ -284,7 +284,7 @@ impl Selection {
     /// Adds the code of the program that is not placed. Functions there may be named, too.
     ///
     /// # Errors
-    /// A name of the region that several such functions have.
+    /// If several such functions share a name that bounds the region.
     pub fn add_unplaced(&mut self, code: &UnplacedCode) -> Result<()> {
         for boundary in [&mut self.from, &mut self.to, &mut self.call].into_iter().flatten() {
             boundary.seek_unplaced(code)?;
@@ -298,7 +298,7 @@ impl Selection {
     /// Checks the region when all images are placed.
     ///
     /// # Errors
-    /// A region that begins or ends in none of the images.
+    /// If the region begins or ends in none of the images.
     pub fn check(&self, images: &[Image]) -> Result<()> {
         self.boundaries().try_for_each(|boundary| boundary.check(images))
     }

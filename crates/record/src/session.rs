@@ -100,7 +100,8 @@ impl<'a> ImportSession<'a> {
     /// an address, and a run outside the placed code counts as outside.
     ///
     /// # Errors
-    /// Without a placement, a run beyond 4 GiB; [`Error::Interrupted`], and errors of writing.
+    /// If a run lies beyond 4 GiB and there is no placement, or writing fails.
+    /// [`Error::Interrupted`] if the callback ends the import.
     pub fn add_row(&mut self, line: u64, row: Row) -> Result<()> {
         let Row { address, length: bytes, mark, instructions } = row;
         let placer = self.recording.placer.as_ref();
@@ -128,7 +129,8 @@ impl<'a> ImportSession<'a> {
     /// Adds an instruction from `line` with the data reads that it made.
     ///
     /// # Errors
-    /// Addresses beyond 4 GiB without a placement, [`Error::Interrupted`], and errors of writing.
+    /// If an address lies beyond 4 GiB and there is no placement, or writing fails.
+    /// [`Error::Interrupted`] if the callback ends the import.
     pub fn add_fetch(&mut self, line: u64, fetch: Fetch, reads: &[ReadAccess]) -> Result<()> {
         self.add(SourcePlace::Line(line), fetch, reads)
     }
@@ -136,7 +138,7 @@ impl<'a> ImportSession<'a> {
     /// Adds an instruction from a byte of a binary format.
     ///
     /// # Errors
-    /// Those of [`ImportSession::add_fetch`].
+    /// If [`ImportSession::add_fetch`] fails.
     pub fn add_fetch_at(&mut self, byte: u64, fetch: Fetch) -> Result<()> {
         self.add(SourcePlace::Byte(byte), fetch, &[])
     }

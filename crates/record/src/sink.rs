@@ -175,7 +175,7 @@ impl Sink {
     /// Adds executed pieces of placed code. They read no data, and everything is recorded.
     ///
     /// # Errors
-    /// A row group that cannot be written.
+    /// If the row group cannot be written.
     #[inline]
     pub fn placed_all(&mut self, mut pieces: impl Iterator<Item = (Run, u32)>) -> Result<()> {
         let mut instructions = 0;

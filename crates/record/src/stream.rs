@@ -200,7 +200,7 @@ impl StreamReader {
     /// Reads to the end. A stream without an end mark was interrupted where it ends.
     ///
     /// # Errors
-    /// A stream that is damaged, a recorder that refused the program, and errors of writing.
+    /// If the stream is damaged, the recorder refused the program, or writing fails.
     pub fn read(mut self, recording: &mut Recording, progress: ProgressFn<'_>) -> Result<Ending> {
         let mut magic = [0; MAGIC.len()];
         let got = self.input.read_full(&mut magic)?;

@@ -52,8 +52,8 @@ impl Default for CaptureOptions {
 /// meanwhile: it is stopped as a debugger stops it.
 ///
 /// # Errors
-/// Fails if there is no such process, without permission, if another debugger holds the process, if
-/// it has no anonymous memory, or if the file cannot be written.
+/// If there is no such process, permission is missing, another debugger holds the process, it has
+/// no anonymous memory, or the file cannot be written.
 pub fn capture(pid: i32, options: &CaptureOptions, output: &Path) -> Result<PagesInfo> {
     if options.limit == Some(0) {
         return Err(Error::design("a capture of 0 pages; take at least 1"));

@@ -172,8 +172,8 @@ pub struct LiveReport {
 /// `progress` is called with the bytes allocated so far and the most there can be.
 ///
 /// # Errors
-/// Fails on a system that cannot exist, without permission for userfaultfd, if the store loses a
-/// page or gives wrong bytes, or if `should_continue` returns false.
+/// If the system cannot exist, permission for userfaultfd is missing, the store loses a page or
+/// gives wrong bytes, or `should_continue` returns false.
 #[cfg(all(feature = "host", target_os = "linux"))]
 pub fn live_bench(
     spec: SwapSpec,

@@ -138,7 +138,7 @@ impl SwapMedium {
     /// medium takes `ram_ns_per_byte` for each byte.
     ///
     /// # Errors
-    /// Fails if the part lacks a time that is needed, or cannot use the bus.
+    /// If the part lacks a time that is needed, or cannot use the bus.
     pub fn prices(&self, bus: Option<Bus>, ram_ns_per_byte: f64) -> Result<MediumPrices> {
         let Some(part) = &self.part else {
             return Ok(MediumPrices {

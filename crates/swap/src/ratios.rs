@@ -87,7 +87,7 @@ impl StoreTotals {
 /// Writes all pages to a store, under each compressor in turn.
 ///
 /// # Errors
-/// Fails if no store takes pages of this size, or if `should_continue` returns false.
+/// If no store takes pages of this size, or `should_continue` returns false.
 pub fn ratios(pages: &Pages, should_continue: &dyn Fn() -> bool) -> Result<Vec<CompressorRatios>> {
     Compressor::ALL
         .iter()

@@ -192,8 +192,7 @@ impl SwapSystem {
     /// Looks up and checks everything that `spec` names.
     ///
     /// # Errors
-    /// Fails on unknown media, layouts, compressors and policies, and on sizes or numbers out of
-    /// range.
+    /// If a medium, layout, compressor or policy is unknown, or a size or number is out of range.
     pub fn new(mut spec: SwapSpec) -> Result<Self> {
         let medium: SwapMedium = spec.medium.parse()?;
         let layout = match &spec.layout {
@@ -283,7 +282,7 @@ impl SwapSystem {
     /// Frames for the program's pages.
     ///
     /// # Errors
-    /// Fails if RAM has no room for a single frame.
+    /// If RAM has no room for a single frame.
     pub fn frames(&self) -> Result<u32> {
         let left = self.spec.ram_bytes.saturating_sub(self.taken_bytes());
         let frames = left / u64::from(self.spec.page_bytes);
@@ -308,7 +307,7 @@ impl SwapSystem {
     /// Opens the contents of pages.
     ///
     /// # Errors
-    /// Fails if the file is not a file of pages.
+    /// If the file is not a file of pages.
     pub fn contents(&self) -> Result<Box<dyn Contents>> {
         let text = &self.spec.pages;
         let synthetic = text.trim().strip_prefix("synthetic").map(str::trim);

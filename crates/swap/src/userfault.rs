@@ -161,8 +161,8 @@ impl<'a> Userfault<'a> {
     /// Serves the faults of `region`.
     ///
     /// # Errors
-    /// Fails if userfaultfd is not permitted, or if the kernel lacks it or its write protection;
-    /// the message names the remedy.
+    /// If userfaultfd is not permitted, or the kernel lacks it or its write protection. The message
+    /// names the remedy.
     pub fn new(region: &'a FaultRegion) -> Result<Self> {
         let userfault = Self { file: open().map_err(refusal)?, region };
         let mut api = raw::uffdio_api {

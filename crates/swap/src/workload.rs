@@ -74,8 +74,7 @@ impl Workload {
     /// Checks the sizes.
     ///
     /// # Errors
-    /// Fails if chunks are not whole pages, if there are too many pages, or if nothing would be
-    /// read.
+    /// If chunks are not whole pages, there are too many pages, or nothing would be read.
     pub fn check(&self) -> Result<()> {
         let page = u64::from(self.page_bytes);
         if page == 0 || self.chunk_bytes == 0 || !self.chunk_bytes.is_multiple_of(page) {

@@ -420,7 +420,8 @@ impl BlockCounts {
     /// the number of distinct runs. `should_continue` is that of [`for_runs`](crate::for_runs).
     ///
     /// # Errors
-    /// Errors of reading, and [`Error::Interrupted`](flashpager_base::Error::Interrupted).
+    /// If reading fails. [`Error::Interrupted`](flashpager_base::Error::Interrupted) if the
+    /// callback ends the work.
     pub fn of<'a>(
         trace: &dyn Trace,
         symbols: impl IntoIterator<Item = &'a Symbol> + Clone,

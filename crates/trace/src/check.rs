@@ -16,8 +16,8 @@ use crate::source::for_marked_runs;
 /// counted again. Returns the description.
 ///
 /// # Errors
-/// A damaged file; without an `output`, a description that does not agree with the runs; errors
-/// of reading and writing, and [`Error::Interrupted`].
+/// If the file is damaged, reading or writing fails, or there is no `output` and the description
+/// does not agree with the runs. [`Error::Interrupted`] if the callback ends the check.
 pub fn check(
     file: &TraceFile,
     output: Option<&Path>,

@@ -35,7 +35,7 @@ impl ExportFormat {
     /// `oracle-general` `page_bytes`.
     ///
     /// # Errors
-    /// An unknown name.
+    /// If the name is unknown.
     pub fn named(name: &str, instruction_bytes: u32, page_bytes: u32) -> Result<Self> {
         match name {
             "csv" => Ok(Self::Csv),
@@ -53,7 +53,7 @@ impl ExportFormat {
 /// `should_continue` is called once for each chunk; the export stops when it returns false.
 ///
 /// # Errors
-/// Errors of reading and writing, and [`Error::Interrupted`].
+/// If reading or writing fails. [`Error::Interrupted`] if the callback ends the work.
 pub fn export_to_file(
     trace: &dyn Trace,
     format: ExportFormat,
@@ -70,7 +70,7 @@ pub fn export_to_file(
 /// [`export_to_file`].
 ///
 /// # Errors
-/// Errors of reading and writing, and [`Error::Interrupted`].
+/// If reading or writing fails. [`Error::Interrupted`] if the callback ends the work.
 pub fn export(
     trace: &dyn Trace,
     format: ExportFormat,

@@ -106,7 +106,7 @@ impl PendingTraceFile {
     /// Gives the file its name. Returns the description.
     ///
     /// # Errors
-    /// Data that cannot be written, and a name that the system refuses.
+    /// If the data cannot be written, or the system refuses the name.
     pub fn publish(self) -> Result<TraceInfo> {
         self.output.finish()?;
         Ok(self.info)
@@ -118,7 +118,7 @@ impl TraceWriter {
     /// on a full disk.
     ///
     /// # Errors
-    /// A file, or a reserve beside it, that cannot be written.
+    /// If the file, or the reserve beside it, cannot be written.
     pub fn create(path: &Path, live: bool) -> Result<Self> {
         let space = DiskReserve::default();
         let writer = Self::create_in(path, space, SymbolStarts::default(), GROUP_RUNS)?;
@@ -131,7 +131,7 @@ impl TraceWriter {
     /// Starts the file of a further thread. It shares symbols and reserved space with `self`.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// If the file cannot be written.
     pub fn create_beside(&self, path: &Path) -> Result<Self> {
         Self::create_in(path, self.space.clone(), self.symbol_starts.clone(), THREAD_GROUP_RUNS)
     }
@@ -140,7 +140,7 @@ impl TraceWriter {
     /// `self`.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// If the file cannot be written.
     pub fn create_apart(&self, path: &Path) -> Result<Self> {
         Self::create_in(path, self.space.clone(), SymbolStarts::default(), THREAD_GROUP_RUNS)
     }
@@ -189,7 +189,7 @@ impl TraceWriter {
     /// Adds an executed run.
     ///
     /// # Errors
-    /// A row group that cannot be written.
+    /// If the row group cannot be written.
     #[inline]
     pub fn push(&mut self, run: Run) -> Result<()> {
         self.push_marked(run, Mark::Executed)
@@ -198,7 +198,7 @@ impl TraceWriter {
     /// Adds executed runs.
     ///
     /// # Errors
-    /// A row group that cannot be written.
+    /// If the row group cannot be written.
     #[inline]
     pub fn push_all(&mut self, mut runs: &[Run]) -> Result<()> {
         while !runs.is_empty() {
@@ -215,7 +215,7 @@ impl TraceWriter {
     /// Adds a run with its kind.
     ///
     /// # Errors
-    /// A row group that cannot be written.
+    /// If the row group cannot be written.
     #[inline]
     pub fn push_marked(&mut self, run: Run, mark: Mark) -> Result<()> {
         self.group.push(run, mark);
@@ -287,7 +287,7 @@ impl TraceWriter {
     /// and blocks are set in `info`, which is returned.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// If the file cannot be written.
     pub fn finish(self, info: TraceInfo) -> Result<TraceInfo> {
         self.close(info)?.publish()
     }
@@ -295,7 +295,7 @@ impl TraceWriter {
     /// Does the same as [`Self::finish`], but gives the file no name yet.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// If the file cannot be written.
     pub fn close(mut self, mut info: TraceInfo) -> Result<PendingTraceFile> {
         self.add_symbols(info.symbols());
         if !self.group.is_empty() {
@@ -332,7 +332,7 @@ impl TraceFile {
     /// Opens a trace and reads its description.
     ///
     /// # Errors
-    /// A file that cannot be read, is truncated or damaged, or is no trace.
+    /// If the file cannot be read, is truncated or damaged, or is no trace.
     pub fn open(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let (_, footer) = open_footer(path)?;
@@ -362,7 +362,7 @@ impl TraceFile {
     /// Sets the warm-up.
     ///
     /// # Errors
-    /// A warm-up that leaves no run to count.
+    /// If the warm-up leaves no run to count.
     pub fn with_warm_up(mut self, warm_up: WarmUp) -> Result<Self> {
         if !warm_up.is_none() && warm_up.runs >= self.info.runs {
             let reason = format!("has {} runs: nothing is left to count", self.info.runs);
@@ -525,7 +525,7 @@ pub(crate) fn unreadable(place: &str, group: usize, error: io::Error) -> Error {
 /// Appends the runs of these columns to `runs`.
 ///
 /// # Errors
-/// The first run that is impossible, in words.
+/// If a run is impossible. The error describes the first, in words.
 pub(crate) fn append_checked(
     offsets: &[u32],
     lengths: &[u32],

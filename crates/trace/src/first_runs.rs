@@ -11,7 +11,7 @@ impl WarmUp {
     /// it never does. `ends` gets the count so far, the next run and its kind.
     ///
     /// # Errors
-    /// A trace that cannot be read.
+    /// If the trace cannot be read.
     pub fn until(
         trace: &dyn Trace,
         mut ends: impl FnMut(&Self, &Run, Mark) -> bool,

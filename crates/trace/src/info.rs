@@ -184,7 +184,7 @@ impl TraceInfo {
     /// file.
     ///
     /// # Errors
-    /// A trace with data reads.
+    /// If the trace has data reads.
     pub fn refuse_reads(&self, place: &str, reader: &str) -> Result<()> {
         if self.reads == 0 {
             return Ok(());

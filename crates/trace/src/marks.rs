@@ -16,7 +16,7 @@ impl<'t> MarkReader<'t> {
     /// Begins at the first run of `trace`.
     ///
     /// # Errors
-    /// A trace that cannot be read.
+    /// If the trace cannot be read.
     pub fn of(trace: &'t dyn Trace) -> Result<Self> {
         Ok(Self { source: trace.runs()?, runs: Vec::new(), at: 0 })
     }

@@ -30,7 +30,7 @@ impl MemoryTrace {
     /// Loads all runs of `trace`.
     ///
     /// # Errors
-    /// A trace that cannot be read.
+    /// If the trace cannot be read.
     pub fn load(trace: &dyn Trace) -> Result<Self> {
         let (mut runs, mut marks) = (Vec::new(), Vec::new());
         let mut chunk = Vec::new();
@@ -49,7 +49,7 @@ impl MemoryTrace {
     /// Returns the runs in `range`, in the same image and without a warm-up.
     ///
     /// # Panics
-    /// A range beyond the runs.
+    /// If the range ends beyond the runs.
     pub fn part(&self, range: std::ops::Range<usize>) -> Self {
         let marks = if self.marks.is_empty() { &[] } else { &self.marks[range.clone()] };
         Self {

@@ -36,7 +36,7 @@ impl DiskReserve {
     /// Reserves space beside `target`, if there is any.
     ///
     /// # Errors
-    /// A folder that cannot be written.
+    /// If the folder cannot be written.
     pub fn hold(&self, target: &Path) -> Result<()> {
         let path = sibling(target, "reserve")?;
         // From here on it is deleted in any case.
@@ -84,7 +84,7 @@ impl OutputFile {
     /// Starts the file that will be called `target`. A device is written in place.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// If the file cannot be written.
     pub fn create(target: &Path, space: DiskReserve) -> Result<Self> {
         let special = std::fs::metadata(target).is_ok_and(|meta| !meta.is_file());
         if special {
@@ -115,7 +115,7 @@ impl OutputFile {
     /// Gives the file its name.
     ///
     /// # Errors
-    /// Data that cannot be written, and a name that the system refuses.
+    /// If the data cannot be written, or the system refuses the name.
     pub fn finish(mut self) -> Result<()> {
         self.file.flush().map_err(|e| Error::file(&self.target, e))?;
         if let Some(temporary) = &self.temporary {

@@ -82,8 +82,8 @@ impl PageReferences {
 /// the next entry of the page (64; -1 if there is none).
 ///
 /// # Errors
-/// Pages that are no power of two, too many references, errors of reading and writing, and
-/// [`Error::Interrupted`].
+/// If the page size is no power of two, there are too many references, or reading or writing fails.
+/// [`Error::Interrupted`] if the callback ends the work.
 pub fn export_page_references(
     trace: &dyn Trace,
     page_bytes: u32,

@@ -62,7 +62,8 @@ impl Relocations {
     /// Passes the pieces of `run` at their new places to `take`, in the order in which they execute.
     ///
     /// # Errors
-    /// The first byte without a new place. The pieces before it have been passed on.
+    /// If a byte has no new place. The error is the first such byte; the pieces before it have been
+    /// passed on.
     pub fn pieces(
         &self,
         run: Run,
@@ -85,7 +86,7 @@ impl Relocations {
     /// new place. `should_continue` is that of [`for_runs`].
     ///
     /// # Errors
-    /// Errors of reading and writing, and those of `refused`.
+    /// If reading or writing fails, or with the error of `refused`.
     pub fn rewrite(
         &self,
         trace: &dyn Trace,

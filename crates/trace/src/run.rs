@@ -20,7 +20,7 @@ impl Run {
     /// Makes a run of numbers from a file.
     ///
     /// # Errors
-    /// What is wrong with the numbers, as text without a place.
+    /// If the numbers are impossible, in words without a place.
     pub fn checked(offset: u64, length: u64) -> std::result::Result<Self, String> {
         if length == 0 {
             return Err("a run of length 0".into());

@@ -16,7 +16,7 @@ pub trait RunSource {
     /// Replaces `runs` by the next chunk; empty at the end.
     ///
     /// # Errors
-    /// Runs that cannot be read, or are damaged.
+    /// If runs cannot be read, or are damaged.
     fn read(&mut self, runs: &mut Vec<Run>) -> Result<()>;
 
     /// Returns the kind of each run of the last chunk; empty if all are [`Mark::Executed`].
@@ -33,7 +33,7 @@ pub trait Trace: Sync {
     /// Starts to read from the first run.
     ///
     /// # Errors
-    /// A trace that cannot be read.
+    /// If the trace cannot be read.
     fn runs(&self) -> Result<Box<dyn RunSource + '_>>;
 
     /// Returns all runs if they are in memory.
@@ -62,7 +62,7 @@ pub(crate) const IN_MEMORY_RUNS: usize = 1 << 16;
 /// time; the function stops when it returns false.
 ///
 /// # Errors
-/// Errors of reading and of `take`, and [`Error::Interrupted`].
+/// If reading or `take` fails. [`Error::Interrupted`] if the callback ends the work.
 pub fn for_runs(
     trace: &dyn Trace,
     should_continue: &dyn Fn() -> bool,
@@ -98,7 +98,7 @@ pub fn for_runs(
 /// Passes each run of `trace` with its kind to `take`. `should_continue` is that of [`for_runs`].
 ///
 /// # Errors
-/// Those of [`for_runs`].
+/// If [`for_runs`] fails.
 pub fn for_marked_runs(
     trace: &dyn Trace,
     should_continue: &dyn Fn() -> bool,

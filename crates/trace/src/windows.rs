@@ -26,7 +26,7 @@ impl<'a> TraceWindows<'a> {
     /// Prepares to read windows of `trace`.
     ///
     /// # Errors
-    /// A footer that can no longer be read.
+    /// If the footer can no longer be read.
     pub fn of(trace: &'a TraceFile) -> Result<Self> {
         let (_, footer) = trace.reopen()?;
         let starts = footer.groups.iter().scan(0, |next, group| {
@@ -42,7 +42,7 @@ impl<'a> TraceWindows<'a> {
     /// them. A window is cut at the end of the trace. May be called from any thread.
     ///
     /// # Errors
-    /// Runs that cannot be read, or are damaged.
+    /// If runs cannot be read, or are damaged.
     pub fn join(&self, starts: impl IntoIterator<Item = u64>, length: usize) -> Result<Vec<Run>> {
         let mut runs = Vec::new();
         // Opened again for a position of its own in the file.

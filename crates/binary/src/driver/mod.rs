@@ -73,7 +73,7 @@ const MAX_OBJECT_BYTES: u64 = 256 << 20;
 /// Does the same as [`copy_loop`] for the file `object`.
 ///
 /// # Errors
-/// Those of [`copy_loop`], and a file that cannot be read or is too large.
+/// If [`copy_loop`] fails, or a file cannot be read or is too large.
 pub fn copy_loop_of(object: &Path, function: &str, port: Option<u64>) -> Result<CopyLoop> {
     copy_loop(&read(object)?, &object.display().to_string(), function, port)
 }
@@ -94,7 +94,7 @@ fn read(object: &Path) -> Result<Vec<u8>> {
 /// `object`, makes without calling itself.
 ///
 /// # Errors
-/// Those of [`copy_loop_of`], and a function with the same name at another address.
+/// If [`copy_loop_of`] fails, or another function has the same name.
 pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec<u64>> {
     let file_name = object.display().to_string();
     let code = FunctionCode::of(&read(object)?, &file_name, function)?;
@@ -113,9 +113,8 @@ pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec
 /// the caller knows it.
 ///
 /// # Errors
-/// A file that is no ELF file, is damaged, or is for an unknown machine; a function that is
-/// missing, too large, or cannot be disassembled; a function without a loop that moves bytes
-/// through a port.
+/// If the file is no ELF file, is damaged, or is for an unknown machine. If the function is
+/// missing, is too large, cannot be disassembled, or has no loop that moves bytes through a port.
 pub fn copy_loop(
     object: &[u8],
     file_name: &str,

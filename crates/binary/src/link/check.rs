@@ -73,8 +73,8 @@ struct PlacedUnit {
 /// units between others that the order does not name.
 ///
 /// # Errors
-/// A file that is no program, a map of another program, an order without lines, and an order none
-/// of whose units can be found.
+/// If the file is no program, the map is of another program, or the order has no lines or none of
+/// its units can be found.
 pub fn check(
     elf: &[u8],
     file_name: &str,
@@ -124,7 +124,7 @@ pub struct SlippedUnit {
 /// Returns the units that do not lie in their slots, by address. `elf` and `map` are as for [`check`].
 ///
 /// # Errors
-/// Those of [`check`].
+/// If [`check`] fails.
 pub fn check_slots(
     elf: &[u8],
     file_name: &str,
@@ -210,7 +210,7 @@ fn is_stored_ahead(section: &ProgramSection, code: &ProgramSection) -> bool {
 /// that is written. `elf` and `map` are as for [`check`].
 ///
 /// # Errors
-/// Those of [`check`].
+/// If [`check`] fails.
 pub fn check_pinned(
     elf: &[u8],
     file_name: &str,

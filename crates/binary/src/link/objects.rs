@@ -23,7 +23,7 @@ const STUB_ALIGN: u64 = 8;
 /// section: the linker may have made it. `beside` is the folder of the map.
 ///
 /// # Errors
-/// What is wrong with the map, in words that begin with a verb.
+/// If something is wrong with the map. The message begins with a verb.
 pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), String> {
     let mut by_file: FxHashMap<String, Vec<usize>> = FxHashMap::default();
     for (number, input) in inputs.iter_mut().enumerate() {

@@ -139,7 +139,7 @@ fn quoted(name: &str) -> String {
 /// `libc.a:memcpy.o(.text)`.
 ///
 /// # Errors
-/// Two sections of one name in one object, which no linker can distinguish.
+/// If an object has two sections of one name, which no linker can distinguish.
 pub fn names(map: &LinkMap, inputs: &[InputSection]) -> Result<Vec<String>> {
     let origins = ObjectNames::of(map);
     let mut known: FxHashMap<ObjectOrigin, String> = FxHashMap::default();

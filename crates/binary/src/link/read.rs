@@ -14,7 +14,7 @@ impl LinkMap {
     /// Reads the map at `path`.
     ///
     /// # Errors
-    /// A file that cannot be read, or is no link map.
+    /// If the file cannot be read, or is no link map.
     pub fn read(path: &Path) -> Result<Self> {
         let refused = |reason: &str| Err(Error::data(path.display().to_string(), reason));
         let meta = std::fs::metadata(path).map_err(|error| Error::file(path, error))?;
@@ -51,7 +51,7 @@ impl LinkMap {
     /// that the linker merged, such as strings that are ends of others, is one section.
     ///
     /// # Errors
-    /// Objects that are gone or were compiled again, and code that overlaps.
+    /// If objects are gone or were compiled again, or code overlaps.
     pub fn inputs_of(&self, name: &str) -> Result<Vec<InputSection>> {
         let refused = |reason: String| Error::data(self.path.display().to_string(), reason);
         let mut inputs: Vec<InputSection> = self

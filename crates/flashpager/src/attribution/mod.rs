@@ -118,8 +118,8 @@ impl Tally {
 /// as one that still has its debug information. Symbols that the trace lacks come from `elfs`, too.
 ///
 /// # Errors
-/// A design that is executed fault by fault, code that runs in RAM, a file of `elfs` that belongs
-/// to no image, lines if no image has any, and the errors of the replay.
+/// If the design is executed fault by fault, code runs in RAM, a file of `elfs` belongs to no
+/// image, lines are requested and no image has any, or the replay fails.
 pub fn attribute(
     trace: &dyn Trace,
     info: &TraceInfo,

@@ -89,7 +89,7 @@ impl Owners {
     /// was not found.
     ///
     /// # Errors
-    /// Files of `elfs` that belong to no image, and lines if no image has any.
+    /// If a file of `elfs` belongs to no image, or lines are requested and no image has any.
     pub fn of(
         info: &TraceInfo,
         image_bytes: u64,
@@ -287,7 +287,7 @@ impl Owners {
 /// The line table of each image. An image without one has an empty table and a note.
 ///
 /// # Errors
-/// Images without any line table.
+/// If no image has a line table.
 fn lines(
     images: &[Image],
     binaries: &Binaries,

@@ -29,7 +29,7 @@ impl ShippedBoard {
     /// paper or an emulator.
     ///
     /// # Errors
-    /// A file that is not TOML, and an unknown kind.
+    /// If the file is not TOML, or its kind is unknown.
     pub fn kind(&self) -> Result<&'static str> {
         let path = place(self.name);
         kind_of(&parse_table(self.text, &path)?, &path.display().to_string())
@@ -38,7 +38,7 @@ impl ShippedBoard {
     /// The first sentence of its description.
     ///
     /// # Errors
-    /// A file that is not TOML.
+    /// If the file is not TOML.
     pub fn summary(&self) -> Result<String> {
         let table = parse_table(self.text, &place(self.name))?;
         let description = table.get("description").and_then(toml::Value::as_str);
@@ -51,7 +51,7 @@ impl ShippedBoard {
 /// The kind of the board that `table` describes. Errors name the file `place`.
 ///
 /// # Errors
-/// An unknown kind.
+/// If the kind is unknown.
 pub(super) fn kind_of(table: &toml::Table, place: &str) -> Result<&'static str> {
     let Some(given) = table.get("kind") else { return Ok(OWN_KIND) };
     let known = |kind: &&'static str| given.as_str() == Some(*kind);
@@ -83,7 +83,7 @@ pub fn shipped() -> Vec<ShippedBoard> {
 /// The text of a shipped board's file.
 ///
 /// # Errors
-/// An unknown name.
+/// If the name is unknown.
 pub fn text(name: &str) -> Result<&'static str> {
     find(name).map(|board| board.text).ok_or_else(|| unknown(name))
 }
@@ -113,7 +113,7 @@ fn place(name: &str) -> PathBuf {
 /// that ends with `.toml`, is that of a file.
 ///
 /// # Errors
-/// An unknown name, and a file that cannot be read or that is not TOML.
+/// If the name is unknown, or the file cannot be read or is not TOML.
 pub(super) fn read(board: &Path) -> Result<(toml::Table, PathBuf)> {
     let is_name = board.components().count() == 1
         && board.extension().is_none_or(|extension| extension != "toml");

@@ -23,7 +23,7 @@ pub fn design_fields() -> impl Iterator<Item = &'static str> {
 /// file `place`.
 ///
 /// # Errors
-/// The first unknown field, and an unknown kind.
+/// If a field or the kind is unknown. The error names the first such field.
 pub(super) fn refuse_unknown(table: &toml::Table, place: &str) -> Result<()> {
     let mut known: Vec<&str> =
         design_fields().chain(HOST_FIELDS.iter().copied()).chain(OTHER_FIELDS).collect();

@@ -76,7 +76,7 @@ impl Board {
     /// Reads a board: a shipped one by its name, any other from its file.
     ///
     /// # Errors
-    /// A file that cannot be read, and unknown fields or values, with the file and the field.
+    /// If the file cannot be read, or a field or value is unknown, with the file and the field.
     pub fn read(board: &Path) -> Result<Self> {
         let (table, path) = catalog::read(board)?;
         let place = path.display().to_string();

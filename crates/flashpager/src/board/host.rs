@@ -92,7 +92,7 @@ impl BoardHost {
     /// Checks all numbers.
     ///
     /// # Errors
-    /// The first number that is impossible.
+    /// If a number is impossible. The error names the first.
     pub fn check(&self) -> Result<()> {
         self.peripheral.map_or(Ok(()), Peripheral::check)?;
         let priced = self.priced(Direction::Read, None)?;
@@ -123,7 +123,7 @@ impl BoardHost {
     /// The loop of the driver's code; `None` without code.
     ///
     /// # Errors
-    /// A file that is not an object file, that lacks the function, or whose function has no loop.
+    /// If the file is not an object file or lacks the function, or the function has no loop.
     pub fn copy_loop(&self) -> Result<Option<CopyLoop>> {
         let counted =
             |driver: &DriverCode| copy_loop_of(&driver.object, &driver.function, driver.port);
@@ -134,7 +134,7 @@ impl BoardHost {
     /// driver's code, if there is code.
     ///
     /// # Errors
-    /// A loop that moves data in the other direction.
+    /// If the loop moves data in the other direction.
     pub fn priced(&self, direction: Direction, counted: Option<&CopyLoop>) -> Result<Host> {
         let software = match counted {
             None => self.software,
@@ -159,7 +159,7 @@ impl BoardHost {
     /// Copies the host, with another bus clock.
     ///
     /// # Errors
-    /// A clock that is not a frequency.
+    /// If the clock is not a frequency.
     pub fn with_clock(&self, part: &Part, clock_mhz: f64) -> Result<Self> {
         let (cycles, width_bits) =
             self.bus.map_or((1, part.width_bits.value), |bus| (bus.cycles, bus.width_bits));

@@ -31,7 +31,8 @@ impl BoardHost {
     /// Reads the host of a board, shipped or in a file, and the name of the board's part.
     ///
     /// # Errors
-    /// A file that cannot be read, unknown fields, and impossible numbers, with the file and the table.
+    /// If the file cannot be read, a field is unknown, or a number is impossible, with the file and
+    /// the table.
     pub fn read(board: &Path) -> Result<(Self, Option<String>)> {
         let (table, path) = catalog::read(board)?;
         refuse_unknown(&table, &path.display().to_string())?;
@@ -43,7 +44,7 @@ impl BoardHost {
     /// not looked at.
     ///
     /// # Errors
-    /// Tables that describe no host, with the file and the table.
+    /// If the tables describe no host, with the file and the table.
     pub fn of(table: &toml::Table, place: &Path) -> Result<Self> {
         let place = BoardFile(place);
         let bus = place.text(table, "bus")?.map(str::parse).transpose();
@@ -74,7 +75,7 @@ impl BoardHost {
 /// The address of a data port from its text, such as `0x40000000`.
 ///
 /// # Errors
-/// A text that is not an address.
+/// If the text is not an address.
 pub fn address(text: &str) -> Result<u64> {
     let digits = text.trim().replace('_', "").to_ascii_lowercase();
     let (digits, radix) = match digits.get(..2) {

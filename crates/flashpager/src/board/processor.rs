@@ -31,7 +31,7 @@ impl BoardProcessor {
 /// be [`NONE`].
 ///
 /// # Errors
-/// A core without a clock, unknown fields, and impossible numbers.
+/// If the core has no clock, a field is unknown, or a number is impossible.
 pub(super) fn processor(given: &toml::Value, place: &str) -> Result<BoardProcessor> {
     let wrong = |message: String| Error::data(place, format!("[processor]: {message}"));
     if let Some(text) = given.as_str() {

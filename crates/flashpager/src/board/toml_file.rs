@@ -14,7 +14,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Reads a TOML file.
 ///
 /// # Errors
-/// A file that cannot be read, that is too large, or that is not TOML.
+/// If the file cannot be read, is too large, or is not TOML.
 pub fn read_table(path: &Path) -> Result<toml::Table> {
     let wrong = |reason: String| Error::data(path.display().to_string(), reason);
     if path.exists() && !path.is_file() {
@@ -38,7 +38,7 @@ pub fn read_table(path: &Path) -> Result<toml::Table> {
 /// The table of a TOML text. Errors name the file `path`.
 ///
 /// # Errors
-/// A text that is not TOML, with its line.
+/// If the text is not TOML, with the line.
 pub(super) fn parse_table(text: &str, path: &Path) -> Result<toml::Table> {
     text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
@@ -52,7 +52,7 @@ pub(super) fn parse_table(text: &str, path: &Path) -> Result<toml::Table> {
 /// A size in bytes, from a number or from text such as `2K`. Errors name the file `place`.
 ///
 /// # Errors
-/// A value that is not a size.
+/// If the value is not a size.
 pub(super) fn size(place: &str, name: &str, given: &Toml) -> Result<u64> {
     let text = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
     parse_size(&text).map_err(|error| Error::data(place, format!("{name}: {error}")))
@@ -61,7 +61,7 @@ pub(super) fn size(place: &str, name: &str, given: &Toml) -> Result<u64> {
 /// A list of texts; empty if the field is absent. Errors name the file `place`.
 ///
 /// # Errors
-/// A field that is not a list of texts.
+/// If the field is not a list of texts.
 pub(super) fn texts(table: &toml::Table, name: &str, place: &str) -> Result<Vec<String>> {
     let wrong = || Error::data(place, format!("{name}: must be a list of texts"));
     let text = |one: &Toml| one.as_str().map(str::to_owned).ok_or_else(wrong);

@@ -30,7 +30,7 @@ impl RawBandwidth {
     /// The bandwidths of `part` on `bus`. For a NOR part, which has no pages, both are the same.
     ///
     /// # Errors
-    /// Fails if the part's file gives no time per byte on this bus.
+    /// If the part's file gives no time per byte on this bus.
     pub fn of(part: &Part, bus: Bus) -> Result<Self> {
         let t_byte_ns = part.byte_time(bus)?;
         Ok(match (part.kind, &part.t_r_ns) {

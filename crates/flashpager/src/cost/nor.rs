@@ -27,7 +27,7 @@ impl NorComparison {
     /// bytes, beside reading them; 0 without a processor.
     ///
     /// # Errors
-    /// A part that is not a NOR or that gives no time on that bus.
+    /// If the part is not a NOR or gives no time on that bus.
     pub fn of(
         counts: &Counts,
         time: &Time,

@@ -88,8 +88,8 @@ impl Prices {
     /// before its data: from chip select to the dummy cycles.
     ///
     /// # Errors
-    /// A part that holds no code or that gives no time on the bus, commands without a price, and
-    /// times below 0.
+    /// If the part holds no code or gives no time on the bus, a command has no price, or a time is
+    /// below 0.
     pub fn new(
         part: &Part,
         bus: Bus,
@@ -284,7 +284,7 @@ pub struct ReadSettings<'a> {
 /// t_R of a part, in nanoseconds.
 ///
 /// # Errors
-/// A part that is not a NAND, so that it loads no pages.
+/// If the part is not a NAND, so that it loads no pages.
 pub fn t_r_ns(part: &Part) -> Result<f64> {
     let t_r = part.t_r_ns.as_ref().filter(|_| part.kind == MemoryKind::Nand);
     t_r.map(|t_r| t_r.value).ok_or_else(|| {

@@ -24,8 +24,8 @@ impl Work {
     /// The instructions of the trace that `info` describes.
     ///
     /// # Errors
-    /// A trace without a number of instructions, and a trace of bytecodes if the processor has no
-    /// number of cycles for them.
+    /// If the trace has no number of instructions, or counts bytecodes for which the processor has
+    /// no number of cycles.
     pub fn of(info: &TraceInfo, processor: &ClockedCore) -> Result<Self> {
         if !processor.knows_cycles_of(&info.architecture) {
             let core = &processor.core.name;
@@ -93,7 +93,7 @@ impl RunTime {
 /// The fault path of `processor`: the times of its handler, and of the RAM into which it copies.
 ///
 /// # Errors
-/// A core whose file refers to an unknown core or job.
+/// If the core's file refers to an unknown core or job.
 pub fn fault_path(processor: &ClockedCore) -> Result<(Handler, Ram)> {
     let (mut handler, mut ram) = (Handler::default(), Ram::default());
     for job in processor.core.jobs()? {

@@ -123,8 +123,8 @@ pub struct BuildComparison {
 /// Compares two builds. Progress is the number of links replayed so far.
 ///
 /// # Errors
-/// Traces that cannot be read or that have no units that can move, builds that share none of them, and
-/// designs that cannot execute them.
+/// If a trace cannot be read or has no units that can move, the builds share no unit, or a design
+/// cannot execute a trace.
 pub fn compare_builds(
     request: &BuildsRequest,
     should_continue: &(dyn Fn() -> bool + Sync),

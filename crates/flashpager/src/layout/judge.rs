@@ -31,7 +31,7 @@ impl<'a> Judge<'a> {
     /// Replays the recorded order through `designs`.
     ///
     /// # Errors
-    /// Designs that cannot execute a trace, and the errors of the replay.
+    /// If a design cannot execute a trace, or the replay fails.
     pub(super) fn new(
         program: &'a Program,
         traces: &'a TraceSet,

@@ -118,8 +118,8 @@ pub struct Luck {
 /// Draws links and replays them. Progress is the number of links replayed so far.
 ///
 /// # Errors
-/// Traces of several images, traces without units that can move or that cannot be read, and designs
-/// that cannot execute a trace.
+/// If the traces are of several images, a trace cannot be read or has no units that can move, or a
+/// design cannot execute a trace.
 pub fn luck(
     request: &LuckRequest,
     should_continue: &(dyn Fn() -> bool + Sync),

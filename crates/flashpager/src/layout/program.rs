@@ -35,7 +35,7 @@ impl Program {
     /// The program of `traces`.
     ///
     /// # Errors
-    /// A program without units that can move, and names of no unit.
+    /// If the program has no units that can move, or a name is of no unit.
     pub(super) fn of(
         request: &LayoutRequest,
         traces: &TraceSet,
@@ -82,7 +82,7 @@ impl Program {
     /// The order with the units in slots before all others; the same order if there are no slots.
     ///
     /// # Errors
-    /// An order of other units.
+    /// If the order is of other units.
     pub(super) fn hot_first(&self, order: &Order) -> Result<Order> {
         let numbers = order.numbers().iter().copied();
         let (hot, rest): (Vec<u32>, Vec<u32>) =
@@ -96,8 +96,8 @@ impl Program {
 /// assumptions on them.
 ///
 /// # Errors
-/// An image without symbols, a map that cannot be read or that is of another link, and traces that
-/// cannot be read.
+/// If the image has no symbols, the map cannot be read or is of another link, or a trace cannot be
+/// read.
 pub(super) fn recorded_units(
     traces: &TraceSet,
     map: Option<&Path>,

@@ -35,7 +35,7 @@ impl<'t> FoldedTrace<'t> {
     /// Folds each of `traces`.
     ///
     /// # Errors
-    /// Errors of reading.
+    /// If reading fails.
     pub(super) fn of_all(
         traces: impl Iterator<Item = (&'t TraceInfo, &'t MemoryTrace)>,
     ) -> Result<Vec<Self>> {
@@ -62,7 +62,7 @@ impl<'t> FoldedTrace<'t> {
     /// are read out of RAM, and count like those out of a frame.
     ///
     /// # Errors
-    /// Code that belongs to no unit, and the errors of the replay.
+    /// If code belongs to no unit, or the replay fails.
     fn counts(&self, units: &Units, placement: &UnitPlacement, design: &Design) -> Result<Counts> {
         let (mut table, mut moved) = (RunTable::default(), Vec::new());
         for (run, mark) in &self.runs {
@@ -83,7 +83,7 @@ impl<'t> FoldedTrace<'t> {
 /// then by trace.
 ///
 /// # Errors
-/// Designs that cannot execute a trace ([`Design::executing`]), and the errors of the replay.
+/// If a design cannot execute a trace ([`Design::executing`]), or the replay fails.
 pub(super) fn replayed_at(
     placement: &UnitPlacement,
     units: &Units,

@@ -39,7 +39,7 @@ impl PageDesigns {
     /// recorded order: a cost is the mean of times over these.
     ///
     /// # Errors
-    /// A cache page that a design cannot have, and designs that cannot execute a trace.
+    /// If a design cannot have the cache page, or cannot execute a trace.
     pub(super) fn of(
         designs: &[(Design, f64)],
         page: Option<u32>,
@@ -175,7 +175,7 @@ impl<'a> PageSearch<'a> {
 /// Begins the search for each cache page.
 ///
 /// # Errors
-/// A program whose executed code cannot move.
+/// If the executed code of the program cannot move.
 pub(super) fn begin<'a>(
     program: &'a Program,
     pages: &'a [PageDesigns],

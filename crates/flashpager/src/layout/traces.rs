@@ -74,8 +74,8 @@ impl TraceSet {
     /// Loads `traces`, at least one, with their weights, and the traces `held_out`.
     ///
     /// # Errors
-    /// Traces that cannot be read, that are too short for `held_out_share`, or that were recorded
-    /// in different images, and a trace to hold out that repeats one of the others.
+    /// If a trace cannot be read or is too short for `held_out_share`, the traces were recorded in
+    /// different images, or a trace to hold out repeats one of the others.
     pub(super) fn load(
         traces: &[(PathBuf, f64)],
         held_out: &[PathBuf],
@@ -146,7 +146,7 @@ impl TraceSet {
 /// Checks that data reads can be replayed through the cache of a design.
 ///
 /// # Errors
-/// A design with an instruction cache, which data reads do not pass.
+/// If the design has an instruction cache, which data reads do not pass.
 pub(super) fn check_reads_pass(design: &Design) -> Result<()> {
     if design.cache().hierarchy.is_none() {
         return Ok(());

@@ -37,7 +37,7 @@ impl LinkedProgram {
     /// [`LinkedProgram::order`].
     ///
     /// # Errors
-    /// Lines that name no unit at all.
+    /// If no line names a unit.
     pub fn order_of_text(&self, text: &str) -> Result<NamedOrder> {
         let mut named = self.order(&lines(text))?;
         let Some(slots) = slot_lines(text) else { return Ok(named) };
@@ -63,7 +63,7 @@ impl LinkedProgram {
     /// is as in [`for_runs`].
     ///
     /// # Errors
-    /// A trace that cannot be read.
+    /// If the trace cannot be read.
     pub fn executed(
         &self,
         trace: &TraceFile,
@@ -89,7 +89,7 @@ impl LinkedProgram {
     /// behind it. It is placed as the search for an order with slots places it.
     ///
     /// # Errors
-    /// Names of no movable unit, and the errors of [`LinkedProgram::place`].
+    /// If a name is of no movable unit, or [`LinkedProgram::place`] fails.
     pub fn in_slots(
         &self,
         names: &[String],
@@ -111,7 +111,7 @@ impl LinkedProgram {
     /// it.
     ///
     /// # Errors
-    /// Names of no movable unit, names in both lists, and the errors of [`LinkedProgram::place`].
+    /// If a name is of no movable unit or is in both lists, or [`LinkedProgram::place`] fails.
     pub fn slot_text_beside(
         &self,
         pinned: &[String],
@@ -134,7 +134,7 @@ impl LinkedProgram {
     /// the last, with `slack_bytes`.
     ///
     /// # Errors
-    /// An order without slots, names of no movable unit, and the errors of [`LinkedProgram::place`].
+    /// If the order has no slots, a name is of no movable unit, or [`LinkedProgram::place`] fails.
     pub fn refreshed(
         &self,
         order: &NamedOrder,
@@ -221,7 +221,7 @@ impl LinkedProgram {
     /// [`LinkedProgram::text`].
     ///
     /// # Errors
-    /// Those of [`LinkedProgram::place`].
+    /// If [`LinkedProgram::place`] fails.
     pub fn place_named(&self, order: &NamedOrder) -> Result<UnitPlacement> {
         let Some(slots) = &order.slots else { return self.place(&order.order) };
         let units = self.ordered_units.clone();

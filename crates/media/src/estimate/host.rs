@@ -73,7 +73,7 @@ impl Processor {
     /// Checks the numbers.
     ///
     /// # Errors
-    /// The first that is impossible.
+    /// If a number is impossible. The error names the first.
     pub fn check(self) -> Result<()> {
         positive("processor.clock_mhz", self.clock_mhz, 100_000.0)?;
         positive("processor.cycles_per_instruction", self.cycles_per_instruction(), 1000.0)
@@ -140,7 +140,7 @@ impl Software {
     /// Checks the numbers.
     ///
     /// # Errors
-    /// The first that is impossible.
+    /// If a number is impossible. The error names the first.
     pub fn check(&self) -> Result<()> {
         for (name, number) in [
             ("instructions", self.instructions),
@@ -250,7 +250,7 @@ impl Host {
     /// Checks all numbers.
     ///
     /// # Errors
-    /// The first that is impossible.
+    /// If a number is impossible. The error names the first.
     pub fn check(&self) -> Result<()> {
         self.memory.map_or(Ok(()), Memory::check)?;
         self.processor.map_or(Ok(()), Processor::check)?;

@@ -39,7 +39,7 @@ impl Part {
     /// Parses and checks the TOML text of a part; `place` names the file in errors.
     ///
     /// # Errors
-    /// The first fault, with its line.
+    /// If the file has a fault. The error is the first fault, with its line.
     pub fn parse(text: &str, place: &str) -> Result<Self> {
         let (part, complaints) = Self::read_and_check(text);
         match (part, complaints.first()) {

@@ -96,7 +96,7 @@ fn selects(line: &str, method: &str) -> bool {
 /// `should_continue` returns false.
 ///
 /// # Errors
-/// [`Error::Interrupted`].
+/// [`Error::Interrupted`] if the callback ends the work.
 pub fn unknown<'a>(
     order: &'a [String],
     images: &[Image],
@@ -202,8 +202,8 @@ fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usiz
 /// The function stops when `should_continue` returns false.
 ///
 /// # Errors
-/// A file that cannot be read or written or holds code that cannot be moved, and
-/// [`Error::Interrupted`].
+/// If a file cannot be read or written, or holds code that cannot be moved. [`Error::Interrupted`]
+/// if the callback ends the work.
 pub fn arrange_file(
     trace: &Path,
     output: &Path,
@@ -233,8 +233,8 @@ pub struct MethodTrace<'a> {
 /// them uses is placed for all. The function stops when `should_continue` returns false.
 ///
 /// # Errors
-/// A file that cannot be read or written or holds code that cannot be moved, and
-/// [`Error::Interrupted`].
+/// If a file cannot be read or written, or holds code that cannot be moved. [`Error::Interrupted`]
+/// if the callback ends the work.
 pub fn arrange(
     files: &[MethodTrace<'_>],
     arrangement: &MethodArrangement,

@@ -30,7 +30,7 @@ impl Methods {
     /// Adds a method of `bytes` bytes.
     ///
     /// # Errors
-    /// A method beyond 4 GiB, and too many methods.
+    /// If a method lies beyond 4 GiB, or there are too many methods.
     pub fn add(&mut self, address: u64, bytes: u32, name: &str) -> Result<(), String> {
         let name = shown(name);
         self.name_bytes += name.len();

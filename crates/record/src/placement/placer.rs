@@ -123,7 +123,7 @@ impl Placer {
     /// Assigns offsets to the files of `options`.
     ///
     /// # Errors
-    /// A file that is no ELF file or lacks the sections, and several files to be placed as linked.
+    /// If a file is no ELF file or lacks the sections, or several files are to be placed as linked.
     pub fn new(options: PlacementOptions) -> Result<Self> {
         if options.as_linked && (options.files.len() > 1 || options.with_libraries) {
             return Err(Error::design(
@@ -144,7 +144,7 @@ impl Placer {
     /// first program `own` if that is the only file.
     ///
     /// # Errors
-    /// Errors of [`Placer::new`].
+    /// If [`Placer::new`] fails.
     pub fn of_another(&self, own: &Path, program: &Path) -> Result<Self> {
         let mut options = self.options.clone();
         if options.files == [own] {
@@ -156,7 +156,7 @@ impl Placer {
     /// Places the addresses from `start` to `end`, without a file.
     ///
     /// # Errors
-    /// A range that is empty or over 4 GiB.
+    /// If the range is empty or over 4 GiB.
     pub fn for_range(start: u64, end: u64) -> Result<Self> {
         let bytes = end
             .checked_sub(start)
@@ -215,7 +215,7 @@ impl Placer {
     /// or are not to be placed are skipped.
     ///
     /// # Errors
-    /// A library that cannot be placed behind the others.
+    /// If the library cannot be placed behind the others.
     pub fn file_mapped(
         &mut self,
         path: &Path,
@@ -274,7 +274,7 @@ impl Placer {
     /// file is left out.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// If the file cannot be read.
     pub fn placed_code(&self) -> Result<Vec<PlacedCode>> {
         let mut code = Vec::new();
         for (file, image) in self.files.iter().zip(&self.images) {
@@ -301,7 +301,7 @@ impl Placer {
     /// address.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// If the file cannot be read.
     pub fn executable_code(&self) -> Result<Vec<(u64, Vec<u8>)>> {
         let mut code = Vec::new();
         for (file, image) in self.files.iter().zip(&self.images) {

@@ -12,7 +12,7 @@ impl Placer {
     /// that has ended has mapped nothing.
     ///
     /// # Errors
-    /// A library that cannot be placed behind the others.
+    /// If the library cannot be placed behind the others.
     pub fn load_mappings_of(&mut self, pid: u32) -> Result<()> {
         let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else {
             return Ok(());

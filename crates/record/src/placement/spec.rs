@@ -37,7 +37,7 @@ impl Placement {
     /// Makes the placer that finds code in flash; `None` if addresses are flash offsets.
     ///
     /// # Errors
-    /// A range that is empty or over 4 GiB, and errors of [`Placer::new`].
+    /// If the range is empty or over 4 GiB, or [`Placer::new`] fails.
     pub fn placer(&self) -> Result<Option<Placer>> {
         match self {
             Self::AsRecorded(_) => Ok(None),

@@ -24,7 +24,7 @@ impl CodeCheck {
     /// Reads the code that `placer` places. Without files nothing is compared.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// If the file cannot be read.
     pub fn new(placer: Option<&Placer>) -> Result<Self> {
         let Some(placer) = placer else { return Ok(Self::default()) };
         let file = placer.images().first().map(|image| image.path.clone()).unwrap_or_default();
@@ -35,7 +35,7 @@ impl CodeCheck {
     /// between spaces; a group is a number in the byte order of the processor, or bytes in order.
     ///
     /// # Errors
-    /// Too many differences: another file than the one that ran.
+    /// If there are too many differences, because another file ran.
     pub fn compare(&mut self, address: u64, digits: &[u8]) -> std::result::Result<(), String> {
         let Some((code, _)) = self.code_at(address) else { return Ok(()) };
         let is_same = matches(code, digits);
@@ -45,7 +45,7 @@ impl CodeCheck {
     /// Compares the first bytes of an instruction at `address`.
     ///
     /// # Errors
-    /// Those of [`CodeCheck::compare`].
+    /// If [`CodeCheck::compare`] would fail.
     pub fn compare_bytes(&mut self, address: u64, bytes: &[u8]) -> std::result::Result<(), String> {
         let Some((code, _)) = self.code_at(address) else { return Ok(()) };
         let length = code.len().min(bytes.len());
@@ -89,7 +89,7 @@ impl CodeCheck {
     /// Concludes. Returns a note if some instructions differed.
     ///
     /// # Errors
-    /// A short log of which at least half differs.
+    /// If the log is short and at least half of it differs.
     pub fn finish(self, input: &str) -> Result<Option<String>> {
         let Some(first) = self.first else { return Ok(None) };
         if self.differing * 2 >= self.compared {

@@ -1,4 +1,4 @@
-//! Logs with one executed instruction after another: what their readers share.
+//! The common part of readers of logs that list one executed instruction after another.
 
 use flashpager_base::{Error, Result};
 use flashpager_binary::driver::{FlowReader, InstructionFlow};
@@ -13,8 +13,8 @@ use crate::fetch::Fetch;
 use crate::input::{Input, TextLines};
 use crate::session::ImportSession;
 
-/// Different places up to which execution may arrive without a jump: handlers of interrupts, and
-/// gaps of the log. More of them mean that the code is not what ran.
+/// Largest number of places at which execution may arrive without a jump: handlers of interrupts,
+/// and gaps of the log. More of them mean that another program ran.
 const MAX_ARRIVALS: usize = 10;
 
 /// The bytes of an instruction, as far as a log shows them.
@@ -24,13 +24,13 @@ pub(crate) enum LoggedCode<'a> {
     Digits(&'a [u8]),
     /// The little-endian 32-bit word at the instruction, which may be shorter or longer.
     Word(u32),
-    /// Their number alone.
+    /// The number of bytes alone.
     Length(u32),
-    /// Nothing: the file that is placed has them.
+    /// No bytes: the placed file has them.
     Unknown,
 }
 
-/// An instruction that a log says was executed.
+/// An instruction that a log lists as executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoggedInstruction<'a> {
     /// Number of the processor or thread.
@@ -57,7 +57,7 @@ pub(crate) enum LogLine<'a> {
 /// Reads a text of lines. `kind` is the noun of a thread.
 ///
 /// # Errors
-/// A line that cannot be read, a log of another program, and errors of writing.
+/// If a line cannot be read, the log is of another program, or writing fails.
 pub(crate) fn read_lines(
     input: Input,
     session: &mut ImportSession<'_>,
@@ -132,7 +132,7 @@ impl InstructionLog {
     /// Begins with the program that `session` places.
     ///
     /// # Errors
-    /// A program that cannot be read.
+    /// If the program cannot be read.
     pub fn new(session: &ImportSession<'_>, kind: &'static str) -> Result<Self> {
         Ok(Self {
             kind,
@@ -153,7 +153,7 @@ impl InstructionLog {
     /// Switches to the trace of a thread, whose instructions follow.
     ///
     /// # Errors
-    /// A trace file that cannot be created.
+    /// If the trace file cannot be created.
     #[inline]
     pub fn switch_to(&mut self, thread: u32, session: &mut ImportSession<'_>) -> Result<()> {
         self.threads.switch_to(thread, self.kind, session).map(drop)
@@ -163,7 +163,8 @@ impl InstructionLog {
     /// trace.
     ///
     /// # Errors
-    /// An instruction of unknown length, and code that is not what ran, in words.
+    /// If the length of the instruction is unknown, or the placed code is not the code that ran, in
+    /// words.
     pub fn take(
         &mut self,
         instruction: LoggedInstruction<'_>,
@@ -263,7 +264,7 @@ impl InstructionLog {
     /// Concludes at the end of a log.
     ///
     /// # Errors
-    /// A log without instructions, and one of another program.
+    /// If the log has no instructions or is of another program.
     pub fn finish(self, name: &str, session: &mut ImportSession<'_>) -> Result<Ending> {
         if self.instructions == 0 {
             return Err(Error::data(name, "has no executed instructions"));

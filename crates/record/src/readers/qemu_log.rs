@@ -136,7 +136,7 @@ struct Listing {
     undisassembled: Option<(u64, Vec<u8>)>,
 }
 
-/// The block that a processor executed last. Later lines may tell that it was cut short.
+/// The block that a processor executed last. Later lines may show that it was cut short.
 struct ExecutedBlock {
     pointer: u64,
     address: u64,
@@ -161,7 +161,7 @@ struct QemuLogReader {
     has_listings: bool,
 }
 
-/// Outcome of a step in which the error is text without a place.
+/// The result of a step whose error is a text without a place.
 type Checked<T> = std::result::Result<T, String>;
 
 impl QemuLogReader {
@@ -297,8 +297,9 @@ impl QemuLogReader {
         Ok(Ok(()))
     }
 
-    /// Gives a listed block the address of its translation. Of a single processor each listing
-    /// precedes its first execution. Other processors may execute other blocks in between.
+    /// Gives a listed block the address of its translation. With a single processor, a listing is
+    /// followed by the first execution of its block. With several, the others may execute other
+    /// blocks in between.
     fn bind(&mut self, execution: TraceLine) {
         let listed = self.pending.iter().rposition(|block| block.address == execution.address);
         let Some(listed) = listed else { return };
@@ -494,7 +495,7 @@ fn unknown_length(last: &ListedInstruction, architecture: &str) -> String {
 fn instruction_bytes(text: &[u8], architecture: &str, least: Option<u32>) -> Option<u32> {
     let mnemonic = text.split(u8::is_ascii_whitespace).next().unwrap_or_default();
     match architecture {
-        // MIPS16 and microMIPS have shorter ones.
+        // Instructions of MIPS16 and microMIPS may be shorter.
         _ if architecture.starts_with("mips") => {
             (least.is_none_or(|least| least == 4)).then_some(4)
         }

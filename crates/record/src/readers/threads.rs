@@ -17,7 +17,7 @@ impl Threads {
     /// Switches to the trace of a thread. Returns its index. `kind` is the noun of its name.
     ///
     /// # Errors
-    /// A trace file that cannot be created.
+    /// If the trace file cannot be created.
     #[inline]
     pub fn switch_to(
         &mut self,

@@ -96,8 +96,8 @@ pub struct LiveOutcome {
 /// wrote.
 ///
 /// # Errors
-/// Fails on sizes that do not fit, without permission for userfaultfd, if the store loses a page,
-/// on a wrong byte, or if `should_continue` returns false.
+/// If sizes do not fit, permission for userfaultfd is missing, the store loses a page, a byte is
+/// wrong, or `should_continue` returns false.
 pub fn run(
     live: &Live<'_>,
     store: &mut Store,

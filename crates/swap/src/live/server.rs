@@ -97,7 +97,7 @@ impl<'a> Server<'a> {
     /// Makes a pager with no page in RAM.
     ///
     /// # Errors
-    /// Fails on a policy that cannot have these frames.
+    /// If the policy cannot have these frames.
     pub fn new(
         live: &Live<'a>,
         store: &'a mut Store,

@@ -47,8 +47,8 @@ pub struct BenchReport {
 /// error.
 ///
 /// # Errors
-/// Fails on a system that cannot exist, if the store gives wrong bytes, if the medium fails, or if
-/// `should_continue` returns false.
+/// If the system cannot exist, the store gives wrong bytes, the medium fails, or `should_continue`
+/// returns false.
 pub fn bench(
     spec: SwapSpec,
     should_continue: &dyn Fn() -> bool,
@@ -62,7 +62,7 @@ pub fn bench(
 /// Runs the benchmark program like [`bench`], with other contents.
 ///
 /// # Errors
-/// Fails like [`bench`].
+/// If [`bench`] would fail.
 pub fn run(
     system: &SwapSystem,
     contents: &dyn Contents,

@@ -38,7 +38,7 @@ pub struct ChurnReport {
 /// `progress` is called with the compressed bytes written so far and those at the end.
 ///
 /// # Errors
-/// Fails like [`bench`](super::bench()), and if the store cannot be filled so far.
+/// If [`bench`](super::bench()) would fail, or the store cannot be filled so far.
 pub fn churn(
     spec: SwapSpec,
     should_continue: &dyn Fn() -> bool,

@@ -27,8 +27,8 @@ impl Pages {
     /// Reads the file `path`.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, is not a file of pages, is damaged, holds no page, or
-    /// holds more than 4 GiB of pages.
+    /// If the file cannot be read, is not a file of pages, is damaged, holds no page, or holds more
+    /// than 4 GiB of pages.
     pub fn load(path: &Path) -> Result<Self> {
         let (file, footer, info, checksums) = open(path)?;
         let place = path.display().to_string();
@@ -147,7 +147,7 @@ impl Contents for Pages {
 /// Reads the description of the file `path`, without its pages.
 ///
 /// # Errors
-/// Fails if the file cannot be read, is not a file of pages, or is damaged.
+/// If the file cannot be read, is not a file of pages, or is damaged.
 pub fn info(path: &Path) -> Result<PagesInfo> {
     Ok(open(path)?.2)
 }

@@ -36,7 +36,7 @@ impl PagesWriter {
     /// Begins the file `path` of pages of `page_bytes`. The file appears when it is finished.
     ///
     /// # Errors
-    /// Fails if the file cannot be written, or if no page has that size.
+    /// If the file cannot be written, or no page has that size.
     pub fn create(path: &Path, page_bytes: u32) -> Result<Self> {
         check_page_bytes(page_bytes).map_err(Error::Design)?;
         let place = path.display().to_string();
@@ -76,7 +76,7 @@ impl PagesWriter {
     /// Appends a page.
     ///
     /// # Errors
-    /// Fails if the file cannot be written, or if the page has another size.
+    /// If the file cannot be written, or the page has another size.
     pub fn push(&mut self, origin: PageOrigin<'_>, bytes: &[u8]) -> Result<()> {
         if bytes.len() != self.page_bytes as usize {
             return Err(Error::design(format!(
@@ -131,7 +131,7 @@ impl PagesWriter {
     /// and the number of pages of `info` are set here.
     ///
     /// # Errors
-    /// Fails if the file cannot be written.
+    /// If the file cannot be written.
     pub fn finish(mut self, mut info: PagesInfo) -> Result<PagesInfo> {
         if !self.bytes.is_empty() {
             self.write_group()?;

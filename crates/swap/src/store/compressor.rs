@@ -70,7 +70,7 @@ impl InstrumentedCompressor {
     /// Makes a compressor for pages of this size. Returns `None` for [`Compressor::None`].
     ///
     /// # Errors
-    /// Fails if the compressor cannot take pages of this size.
+    /// If the compressor cannot take pages of this size.
     pub fn new(compressor: Compressor, page_bytes: u32) -> Result<Option<Self>> {
         let Some(number) = compressor.number() else { return Ok(None) };
         let bytes = compressor.memory_bytes(page_bytes);

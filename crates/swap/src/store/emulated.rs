@@ -16,7 +16,7 @@ impl EmulatedMedium {
     /// Makes the medium of `spec`, or opens its file.
     ///
     /// # Errors
-    /// Fails if the file cannot be made, or holds another medium.
+    /// If the file cannot be made, or holds another medium.
     pub fn open(spec: &StoreSpec) -> Result<Self> {
         let invalid =
             |path: &PathBuf| Error::data(path.display().to_string(), "has a zero byte in its name");

@@ -56,8 +56,8 @@ impl Store {
     /// Makes an empty store on its medium.
     ///
     /// # Errors
-    /// Fails on sizes out of range, if the medium is too small for the layout, or if the file
-    /// cannot be made.
+    /// If a size is out of range, the medium is too small for the layout, or the file cannot be
+    /// made.
     pub fn format(spec: &StoreSpec) -> Result<Self> {
         Self::start(spec, true)
     }
@@ -65,7 +65,7 @@ impl Store {
     /// Mounts the store that the file holds.
     ///
     /// # Errors
-    /// Fails like [`Store::format`], and if the file has no such store.
+    /// If [`Store::format`] would fail, or the file has no such store.
     pub fn mount(spec: &StoreSpec) -> Result<Self> {
         Self::start(spec, false)
     }
@@ -156,8 +156,8 @@ impl Store {
     /// Writes `page` to `slot`, replacing the page there.
     ///
     /// # Errors
-    /// Fails with [`StoreError::Full`], after which the slot still holds its old page, and if the
-    /// medium fails.
+    /// [`StoreError::Full`] if there is no room; the slot then still holds its old page. Another
+    /// error if the medium fails.
     pub fn write(&mut self, slot: u32, page: &[u8]) -> std::result::Result<(), StoreError> {
         if page.len() != self.page_bytes as usize {
             return Err(StoreError::Invalid);
@@ -169,7 +169,7 @@ impl Store {
     /// Reads the page of `slot`. After an error `page` is undefined.
     ///
     /// # Errors
-    /// Fails with [`StoreError::Empty`] if there is no page, and if the page is lost or the medium
+    /// [`StoreError::Empty`] if there is no page. Another error if the page is lost or the medium
     /// fails.
     pub fn read(&mut self, slot: u32, page: &mut [u8]) -> std::result::Result<(), StoreError> {
         if page.len() != self.page_bytes as usize {
@@ -182,7 +182,7 @@ impl Store {
     /// Frees `slot`. A slot without a page stays as it is.
     ///
     /// # Errors
-    /// Fails if there is no such slot, or if the medium fails.
+    /// If there is no such slot, or the medium fails.
     pub fn free(&mut self, slot: u32) -> std::result::Result<(), StoreError> {
         // SAFETY: the store was formatted or mounted.
         result(unsafe { ffi::fp_swap_free(self.swap(), slot) })
@@ -197,7 +197,7 @@ impl Store {
     /// Puts all that was written onto the medium.
     ///
     /// # Errors
-    /// Fails if the medium fails or is full.
+    /// If the medium fails or is full.
     pub fn sync(&mut self) -> std::result::Result<(), StoreError> {
         // SAFETY: the store was formatted or mounted.
         result(unsafe { ffi::fp_swap_sync(self.swap()) })?;
@@ -210,7 +210,7 @@ impl Store {
     /// Does a little of the work that later calls would have to do. Returns whether there is more.
     ///
     /// # Errors
-    /// Fails if the medium fails or is full.
+    /// If the medium fails or is full.
     pub fn idle(&mut self) -> std::result::Result<bool, StoreError> {
         // SAFETY: the store was formatted or mounted.
         match unsafe { ffi::fp_swap_idle(self.swap()) } {
@@ -259,7 +259,7 @@ impl Store {
     /// Compares the whole medium with the store's memory. This is slow, for tests.
     ///
     /// # Errors
-    /// Fails with the first inconsistency.
+    /// If the store is inconsistent. The error is the first inconsistency.
     pub fn check(&mut self) -> Result<()> {
         // SAFETY: the store was formatted or mounted.
         let wrong = unsafe { ffi::fp_swap_check(self.swap()) };

@@ -18,7 +18,7 @@ impl Rewriter {
     /// Makes a rewriter over NAND of this shape.
     ///
     /// # Errors
-    /// Fails if the NAND cannot carry one.
+    /// If the NAND cannot carry a rewriter.
     pub fn new(nand: *const ffi::FpMedium, geometry: Geometry) -> Result<Self> {
         let block = PinnedBox::<[u8]>::zeroed(geometry.block_bytes as usize);
         let good = PinnedBox::<[u32]>::zeroed(geometry.block_count as usize);
@@ -50,7 +50,7 @@ impl Rewriter {
     /// Writes the block in memory to the NAND.
     ///
     /// # Errors
-    /// Fails if the NAND fails or is full.
+    /// If the NAND fails or is full.
     pub fn flush(&self) -> std::result::Result<(), StoreError> {
         // SAFETY: the rewriter is initialized, and its NAND is open.
         result(unsafe { ffi::fp_swap_rewriter_flush(self.as_ptr()) })

@@ -203,7 +203,7 @@ impl StoreSpec {
     /// Checks the specification.
     ///
     /// # Errors
-    /// Fails on sizes and combinations that cannot be.
+    /// If a size or combination is impossible.
     pub(super) fn check(&self) -> Result<()> {
         let Geometry { program_bytes, block_bytes, block_count } = self.geometry;
         if program_bytes == 0

@@ -171,7 +171,7 @@ impl Model {
     /// certain again.
     ///
     /// # Errors
-    /// Fails with a message if no moment fits.
+    /// If no moment fits, with a message.
     pub fn mounted(&mut self, seen: &[Option<SlotContent>]) -> Result<(), String> {
         let moments = self.now as usize + 1;
         let mut fitting = vec![true; moments];

@@ -86,7 +86,7 @@ impl Footer {
     /// Reads and checks the footer of `file`.
     ///
     /// # Errors
-    /// A file that cannot be read, is truncated or damaged, or is of another kind.
+    /// If the file cannot be read, is truncated or damaged, or is of another kind.
     pub fn read(path: &Path, file: &mut File, wanted: &ParquetKind) -> Result<Self> {
         let place = path.display().to_string();
         let failed = |e| Error::file(path, e);
@@ -150,7 +150,7 @@ impl Footer {
     /// `versions`.
     ///
     /// # Errors
-    /// A description that is missing, damaged, or of another version.
+    /// If the description is missing, damaged, or of another version.
     pub fn description<T: DeserializeOwned>(
         &self,
         path: &Path,

@@ -85,7 +85,7 @@ impl PageReader {
 /// another as Parquet stores them.
 ///
 /// # Errors
-/// Pages that cannot be read, are damaged, or are not plain.
+/// If pages cannot be read, are damaged, or are not plain.
 pub fn plain_values(file: Arc<File>, column: &ColumnChunk) -> io::Result<(u64, Vec<u8>)> {
     let mut pages = PageReader::new(file, column)?;
     let (mut count, mut values, mut page) = (0, Vec::new(), Vec::new());
@@ -129,7 +129,7 @@ impl ColumnReader {
     /// Starts to read `column` of `file`.
     ///
     /// # Errors
-    /// A column that is too large, and a decompressor that cannot be created.
+    /// If the column is too large, or the decompressor cannot be created.
     pub fn new(file: Arc<File>, column: &ColumnChunk) -> io::Result<Self> {
         Ok(Self {
             pages: PageReader::new(file, column)?,
@@ -143,7 +143,7 @@ impl ColumnReader {
     /// Appends the next `count` values to `values`.
     ///
     /// # Errors
-    /// Pages that cannot be read or are damaged.
+    /// If pages cannot be read or are damaged.
     pub fn read(&mut self, count: usize, values: &mut Vec<u32>) -> io::Result<()> {
         let wanted = values.len() + count;
         while values.len() < wanted {
@@ -171,7 +171,7 @@ impl ColumnReader {
     /// Skips the next `count` values.
     ///
     /// # Errors
-    /// Pages that cannot be read or are damaged.
+    /// If pages cannot be read or are damaged.
     pub fn skip(&mut self, mut count: usize) -> io::Result<()> {
         while count > 0 {
             if self.left == 0 {

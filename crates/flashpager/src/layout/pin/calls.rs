@@ -37,8 +37,8 @@ impl LimitedCalls {
     /// The calls of `functions`, each with its limit in nanoseconds, in `traces`.
     ///
     /// # Errors
-    /// Functions that the traces do not name, that are never called, or whose calls differ too
-    /// much.
+    /// If the traces do not name a function, or a function is never called or has calls that differ
+    /// too much.
     pub(super) fn of_all(
         functions: &[(String, f64)],
         traces: &TraceSet,

@@ -10,7 +10,7 @@ use crate::design::Design;
 /// another. The copy's instructions, its writes to RAM and a page fault's handler are not included.
 ///
 /// # Errors
-/// More bytes than an image can have, and a design that cannot execute the trace.
+/// If there are more bytes than an image can have, or the design cannot execute the trace.
 pub(super) fn copy_ns(design: &Design, info: &TraceInfo, bytes: u64) -> Result<f64> {
     if bytes == 0 {
         return Ok(0.0);

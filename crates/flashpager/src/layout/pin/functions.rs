@@ -44,7 +44,7 @@ impl LimitedFunction {
     /// The function of this name.
     ///
     /// # Errors
-    /// A name that the trace does not have.
+    /// If the trace does not have the name.
     pub(super) fn of(info: &TraceInfo, function: &str) -> Result<Self> {
         let named = info.symbols().filter(|symbol| is_called(&symbol.name, function));
         let entries: FxHashSet<u32> = named.map(|symbol| symbol.offset).collect();

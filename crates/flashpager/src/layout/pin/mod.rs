@@ -62,9 +62,9 @@ pub use startup::{HeldUnit, HoldReason, LOADED};
 /// counts only evaluated orders. If `should_continue` returns false, everything ends with an error.
 ///
 /// # Errors
-/// Traces that cannot be read or have several images, unknown names of units, a design whose time
-/// is no sum of prices, more bytes that are always pinned than RAM, and call limits that cannot be
-/// kept.
+/// If the traces cannot be read or are of several images, a name of a unit is unknown, the design's
+/// time is no sum of prices, more bytes are always pinned than there is RAM, or a call limit cannot
+/// be kept.
 pub fn pin(
     request: &PinRequest,
     limit: &SearchLimit<'_>,

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The order of the units that stay in flash, by an order of all movable units.
 ///
 /// # Errors
-/// An order that does not list all movable units.
+/// If the order does not list all movable units.
 pub(super) fn in_flash(units: &Units, all: &[u32]) -> Result<Order> {
     let stays = |number: &u32| !units.is_resident(*number as usize);
     Order::new(units, all.iter().copied().filter(stays).collect())

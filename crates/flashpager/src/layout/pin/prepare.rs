@@ -17,8 +17,8 @@ use crate::design::Design;
 /// The traces of a request.
 ///
 /// # Errors
-/// Traces of several images or that cannot be read, and data reads that the design or limits of
-/// calls do not allow.
+/// If the traces are of several images or cannot be read, or have data reads that the design or the
+/// limits of calls do not allow.
 pub(super) fn loaded(request: &PinRequest) -> Result<TraceSet> {
     let traces = TraceSet::load(&request.traces, &[], 0.0)?;
     for (info, _) in traces.training().filter(|(info, _)| info.reads > 0) {
@@ -49,8 +49,8 @@ impl<'a> Prepared<'a> {
     /// assumptions on them.
     ///
     /// # Errors
-    /// Names of no unit or function, more bytes to pin always than there is RAM, and the errors of the
-    /// replay.
+    /// If a name is of no unit or function, more bytes are always pinned than there is RAM, or the
+    /// replay fails.
     pub(super) fn of(
         request: &PinRequest,
         traces: &'a TraceSet,
@@ -98,7 +98,7 @@ impl<'a> Prepared<'a> {
 /// pinned.
 ///
 /// # Errors
-/// Names of no unit, a unit that is in both lists, and those of [`Startup::of`].
+/// If a name is of no unit, a unit is in both lists, or [`Startup::of`] fails.
 fn named_and_held(
     request: &PinRequest,
     traces: &TraceSet,

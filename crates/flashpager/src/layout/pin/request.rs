@@ -68,7 +68,7 @@ impl PinRequest {
 /// Refuses a program of a processor that executes nothing from RAM.
 ///
 /// # Errors
-/// A program for such a processor.
+/// If the program is for such a processor.
 pub(super) fn check_executes_from_ram(info: &TraceInfo) -> Result<()> {
     if info.executes_from_ram() {
         return Ok(());

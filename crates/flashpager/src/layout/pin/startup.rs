@@ -96,7 +96,7 @@ impl Startup {
     /// code is in RAM, or [`LOADED`]; `None` for one that is known to be.
     ///
     /// # Errors
-    /// A function that the traces do not name or do not execute, and code that lies in RAM already.
+    /// If the traces do not name or do not execute the function, or code lies in RAM already.
     pub(super) fn of(
         traces: &TraceSet,
         units: &Units,

@@ -62,7 +62,7 @@ fn is_a64_call(code: [u8; 4]) -> bool {
 /// call needs one, or the recorded program is gone.
 ///
 /// # Errors
-/// Traces that cannot be read.
+/// If a trace cannot be read.
 pub(super) fn note_of_veneers(
     traces: &TraceSet,
     units: &Units,

@@ -24,7 +24,7 @@ const SCORE_SEED: u64 = 7;
 /// Draws the links by which choices with holes are scored. Each is the program a commit later.
 ///
 /// # Errors
-/// Images beyond 4 GiB.
+/// If the image is over 4 GiB.
 pub(super) fn scored_links(units: &Units, executed_bytes: Vec<u32>) -> Result<Vec<UnitPlacement>> {
     let draws = LinkDraws::new(units, executed_bytes, DrawKind::Edits);
     let mut random = SplitMix64::new(SCORE_SEED);
@@ -65,7 +65,7 @@ impl<'a> WholeReplay<'a> {
     /// Replays of `traces` through `design`, judged by the mean of `links` if there are any.
     ///
     /// # Errors
-    /// Those of [`FoldedTrace::of_all`].
+    /// If [`FoldedTrace::of_all`] fails.
     pub(super) fn new(
         units: &'a Units,
         traces: &'a TraceSet,

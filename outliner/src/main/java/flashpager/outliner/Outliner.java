@@ -33,7 +33,10 @@ import org.objectweb.asm.tree.analysis.SimpleVerifier;
 
 /** Moves the cold parts of a class's methods into new methods. */
 final class Outliner {
-    /** A part that was moved: its method, the new method, and the bytes saved in the old one. */
+    /**
+     * A part that was moved: its method, the new method, the bytes saved in the old one, and the
+     * number of times that the part was executed.
+     */
     record Moved(String method, String into, int saved, long times) {}
 
     /** Part of the names of new methods. */

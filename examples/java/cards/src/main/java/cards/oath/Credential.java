@@ -3,7 +3,7 @@ package cards.oath;
 import javacard.framework.JCSystem;
 import javacard.framework.Util;
 
-/** A credential: name, key, type, and the counter of a counting one. The object is reused. */
+/** A credential: its name, key and type, and its counter if it counts. The object is reused. */
 final class Credential {
     static final short NAME_BYTES = 64;
     static final short COUNTER_BYTES = 8;
