@@ -253,7 +253,7 @@ def _configuration(setup: KernelSetup, measured: KernelMeasurements) -> list[tup
             (
                 f"chunks of {setup.chunk_bytes:,} bytes of synthetic(25%), {setup.random_pages} "
                 f"pages of random reads, fixed and last read a chunk {setup.repeats} times; "
-                "speeds are of what is read while more is allocated than is there without swap"
+                "speeds are those of reads while more is allocated than fits without swap"
             ),
         ),
         (
