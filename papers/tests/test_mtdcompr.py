@@ -1,4 +1,4 @@
-"""The MTDCOMPR paper: what its claims are judged by, on a board of a quarter of the memory."""
+"""Tests of the MTDCOMPR paper's claims, on a board with a quarter of the paper's memory."""
 
 import os
 import random
@@ -23,7 +23,7 @@ from tests.conftest import fails, process
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Capture some pages of this program, which cannot do that itself."""
+    """Capture some pages of this process; another process has to do it."""
     folder = tmp_path_factory.mktemp("pages")
     pid = str(os.getpid())
     process("swap", "capture", "--pid", pid, "--limit", "100", "-o", folder / "tests.pages")
@@ -32,7 +32,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(pages: Path) -> mtdcompr.MtdcomprResults:
-    """Run all of it, small."""
+    """Reproduce the whole paper with a quarter of the memory."""
     counted: list[tuple[int, int]] = []
     results = mtdcompr.reproduce(pages, lambda done, most: counted.append((done, most)), divisor=4)
     assert counted[-1][0] == counted[-1][1] == len(counted)
@@ -41,14 +41,14 @@ def results(pages: Path) -> mtdcompr.MtdcomprResults:
 
 def claim(results: mtdcompr.MtdcomprResults, where: str, words: str) -> Claim:
     """Return the one claim of a section that has these words."""
-    (one,) = (c for c in results.claims if c.where == where and words in c.claim)
-    return one
+    (found,) = (c for c in results.claims if c.where == where and words in c.claim)
+    return found
 
 
 def test_claims(results: mtdcompr.MtdcomprResults) -> None:
-    """Every claim says what it is, by what it is judged, and why."""
+    """Every claim has its kind, its rule and a reason."""
     assert len(results.claims) > 20
-    sound([one.as_dict() for one in results.claims])
+    sound([paper_claim.as_dict() for paper_claim in results.claims])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_log_gains(results: mtdcompr.MtdcomprResults) -> None:
 
 
 def test_drops_after_the_last_point_above(results: mtdcompr.MtdcomprResults) -> None:
-    """Behind that many bytes all points are at the share or below; at it one is above."""
+    """Beyond the returned number of bytes no point is above the share; a point there is above."""
     run = results.runs["pcm"]["random"]
     start = swap_starts(run)
     for share in (0.5, 0.1, 0.05):
@@ -110,7 +110,7 @@ def test_drops_after_the_last_point_above(results: mtdcompr.MtdcomprResults) -> 
 
 
 def test_repeats_are_as_if_run(results: mtdcompr.MtdcomprResults) -> None:
-    """Shares of other repeats are those of a run with as many."""
+    """The computed share for another number of repeats equals that of a run with that number."""
     run = results.runs["ram"]["fixed"]
     reads = ChartReads.of(run)
     for repeats in (1, 7, 40):
@@ -125,7 +125,7 @@ def test_repeats_are_as_if_run(results: mtdcompr.MtdcomprResults) -> None:
 
 
 def test_programming_is_as_if_priced() -> None:
-    """The factor found for the time to program gives the share asked for."""
+    """The factor that is found for the time to program gives the requested share."""
     dice = random.Random(3)  # noqa: S311
     programming = [dice.uniform(0, 4e7) for _ in range(50)]
     chunk = (1 << 20) * 10.0
@@ -160,7 +160,7 @@ def test_programs(results: mtdcompr.MtdcomprResults, pages: Path) -> None:
 
 
 def test_in_a_kernel(results: mtdcompr.MtdcomprResults) -> None:
-    """Ratios in a kernel stand beside the simulated ones, each of one run."""
+    """Each ratio of one kernel run has the simulated ratio beside it."""
     measured, command = kernel.measured()
     assert command.startswith("flashpager swap vm ")
     assert set(kernel.SYSTEMS.values()) < set(measured.curves)
@@ -189,7 +189,9 @@ def test_the_two_numbers_give_the_speed(results: mtdcompr.MtdcomprResults) -> No
         assert 0 < swapped.share <= 1
         assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
         (row,) = (
-            each for each in results.in_kernel if each.what.startswith(f"{board.NAMES[name]}: ra")
+            ratio
+            for ratio in results.in_kernel
+            if ratio.what.startswith(f"{board.NAMES[name]}: ra")
         )
         assert row.why.startswith(f"{100 * swapped.share:.0f} % of the pages from swap, ")
         cost = " each for {0.cost:.0f} reads from RAM, of which programming {1:.0f} %"
@@ -208,11 +210,11 @@ def test_the_two_numbers_give_the_speed(results: mtdcompr.MtdcomprResults) -> No
         assert (swapped.programming > 0.1) == (name != "ram")
 
 
-def test_a_chip_was_no_faster_than_it_is() -> None:
-    """In all that was measured, what a chip was asked for took its time."""
+def test_measured_times_cover_the_operations_of_the_chip() -> None:
+    """No measured time is shorter than the operations of the chip in it take."""
     measured, _ = kernel.measured()
     for name, chip in (
-        (name, kernels.CHIPS.get(each.medium)) for name, each in kernels.SYSTEMS.items()
+        (name, kernels.CHIPS.get(system.medium)) for name, system in kernels.SYSTEMS.items()
     ):
         if chip is None:
             continue
@@ -230,7 +232,7 @@ def test_a_chip_was_no_faster_than_it_is() -> None:
 
 
 def test_fixed_reads_of_a_kernel(results: mtdcompr.MtdcomprResults) -> None:
-    """For as many reads as there were, the share is what was measured; more reads, more of RAM."""
+    """The share is the measured one for the measured number of reads, and grows with more reads."""
     for curves in kernel.measured()[0].curves.values():
         curve = curves["fixed"]
         shares = [min(1.0, curve.mib_s(point) / curve.ram_mib_s()) for point in curve.points]
@@ -257,7 +259,7 @@ def test_a_kernel_sends_pages_out_in_batches(results: mtdcompr.MtdcomprResults) 
 
 
 def test_another_compressor_gains_as_much(results: mtdcompr.MtdcomprResults) -> None:
-    """The kernel's lz4 in place of deflate is not what memory ends earlier by."""
+    """The memory of the kernel does not end earlier because lz4 replaces deflate."""
     run = results.runs["pcm"]["random"]
     spec = run.system.spec.replace(compressor="lz4", reading="last", reads=1)
     assert benchmark.allocated(_engine.swap_bench(spec)) == pytest.approx(

@@ -724,8 +724,8 @@ class Estimate:
         """Kind of memory, as `nand`."""
     @property
     def likely_shares(self) -> list[tuple[str, float]]:
-        """The same for the likely time, with what is assumed of the host, and `controller` for what
-        that adds to the bus; the verdict is of it.
+        """Shares of the likely time by cause, with the assumptions on the host; `controller` is the
+        time that the controller adds to the bus. The verdict describes these shares.
         """
     @property
     def longest_ns(self) -> float | None:
@@ -815,7 +815,7 @@ class EstimateSpec:
         """Data lines of part and bus, if other than the part's."""
     @property
     def without(self) -> str | None:
-        """A source of measured hosts that was left out of what is assumed."""
+        """A source of measured hosts that was left out of the assumptions."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1050,17 +1050,16 @@ def estimate(
 
     Args:
         part: a part of the catalog, or a TOML file.
-        host: what lies between the part and the application.
-        operation: as `flashpager estimate --help` lists them; the first that the part can do if
-            None.
+        host: the host between the part and the application.
+        operation: an operation that `flashpager estimate --help` lists; the part's first if None.
         size: bytes over the bus; a page with its spare, a cache line or a block if None.
-        mode: how data comes over the bus, as `1-1-4` or `burst`.
-        waits: count t_WB and t_ADL, which the article leaves out.
-        cache_page_bytes: for the energy of a page fault.
-        page_bytes: what if the part's pages were so large.
-        width_bits: what if part, bus and driver moved so many bits at once.
+        mode: the read mode, such as `1-1-4` or `burst`.
+        waits: True to count t_WB and t_ADL, which the article leaves out.
+        cache_page_bytes: bytes of a cache page, for the energy of a page fault.
+        page_bytes: bytes of a page that the part is assumed to have.
+        width_bits: bits that part, bus and driver are assumed to move at once.
         loop: the driver's loop, where it was already counted by `Host.loop`.
-        without: a source of `measured_hosts` to leave out of what is assumed of the host.
+        without: a source of `measured_hosts` that is left out of the assumptions on the host.
         measured: a rate of this operation on the caller's board, in bytes a second, and the bytes
             of the measured transaction; those of this one if None.
 
@@ -1552,7 +1551,7 @@ class Driver:
 
 @final
 class Host:
-    """What lies between a medium's pins and the application; what is absent costs nothing.
+    """The host between a medium's pins and the application; an absent component costs nothing.
 
     >>> Host(bus="120MHz/8-x8", memory=Memory("100MHz/5-x32")).bus
     '120MHz/8-x8'
@@ -1935,7 +1934,7 @@ class LayoutOutcome:
         """Results of held-out traces."""
     @property
     def held_out_ratio(self) -> float | None:
-        """The same ratio for held-out traces; None if there are none."""
+        """The time ratio of held-out traces; None if there are none."""
     @property
     def rows(self) -> list[Row]:
         """Results, by design, then by trace."""
@@ -2618,9 +2617,9 @@ def capture_pages(
 
     Args:
         limit: the most pages to capture, chosen at even distances.
-        children: whether pages of child processes are captured, too.
-        zero_pages: whether pages full of zeros are captured. If not, they are only counted.
-        stop: whether the processes are stopped during the capture.
+        children: True to capture pages of child processes, too.
+        zero_pages: True to capture pages full of zeros; False to count them only.
+        stop: True to stop the processes during the capture.
 
     An argument that is None has the engine's default.
     """
@@ -2801,10 +2800,10 @@ def compare_builds(
     Args:
         traces: the traces of A and B.
         design: the design that runs them.
-        progress: is called with the number of links replayed.
+        progress: a function that is called with the number of links replayed.
         draws: the number of links.
         maps: the maps of the links of A and B; without them the units are functions.
-        seed: of the random numbers.
+        seed: the seed of the random numbers.
 
     Raises:
         FlashpagerError: if a trace or map cannot be read, the builds share no function, or the design
@@ -3111,7 +3110,7 @@ class JointLayout:
         """Names of movable units that are not pinned, in their new order in flash."""
     @property
     def order_alone_ratio(self) -> float:
-        """The same ratio with a new order and only the units pinned that have to be."""
+        """Time with a new order and only the required units pinned, over that with nothing pinned."""
     @property
     def orders(self) -> int:
         """Number of orders tried."""
@@ -3177,7 +3176,7 @@ class Pinning:
         """The pinned units, one more in each step. The last step has the result of `after`."""
     @property
     def edited(self) -> CommitTimes:
-        """The same with the pinned units in RAM."""
+        """The program a commit later with the pinned units in RAM; times over the time before."""
     @property
     def evaluations(self) -> int:
         """Number of choices replayed."""
@@ -3510,7 +3509,7 @@ def reached(
         flash: patterns of names of sections in flash, or ranges of addresses.
         rom: ranges of addresses of ROM.
         calls: targets of indirect calls, by the address of a call or the function that holds it.
-        pinned: functions that are taken to lie in RAM, and are roots, too.
+        pinned: functions that are assumed to lie in RAM and are roots, too.
 
     Raises:
         FlashpagerError: if the file is no linked program or has nothing in RAM, its machine is not
@@ -3573,10 +3572,10 @@ class Placement:
         """Place sections of files, ``default_sections()`` if none are named.
 
         Args:
-            with_libraries: whether libraries are placed as the program loads them.
+            with_libraries: True to place libraries as the program loads them.
             bias: the distance of the first file from its linked addresses; None if the
                 recorder reports it.
-            as_linked: whether sections keep their linked distances.
+            as_linked: True if sections keep their linked distances.
         """
     @staticmethod
     def of_methods(arrangement: Arrangement) -> Placement:

@@ -486,12 +486,12 @@ class Generator:
         items: list[Op | str] = [*before, *fault.prepare, fault.op, *left_out, resume, *after]
         at = len(before) + len(fault.prepare)
         way_on, numbers = self.placed(items, self.rng.choice((at, None)))
-        should_continue = at if kind == "fix" else at + 1 + len(left_out)
+        resumed = at if kind == "fix" else at + 1 + len(left_out)
 
         def run(machine: Machine) -> None:
             machine.take(way + head + way_on + numbers[:at] + [numbers[at]] * fault.rounds)
             handle(machine)
-            machine.take(numbers[should_continue:])
+            machine.take(numbers[resumed:])
 
         return run
 

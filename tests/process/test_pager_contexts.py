@@ -1,4 +1,4 @@
-"""Tests of the pager on a Cortex-M3 whose handlers call it while the program does."""
+"""Tests of the pager on a Cortex-M3, called by the program and by interrupt handlers."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ _COMPILER = (
     *("arm-none-eabi-gcc", "-std=c11", "-Os", "-Wall", "-Wextra", "-Werror", "-pedantic"),
     *("-mcpu=cortex-m3", "-mthumb", "-ffreestanding", "-nostartfiles", "--specs=nano.specs"),
 )
-#: The clock is that of the instructions, so that interrupts come at the same ones in every run.
+#: The clock counts instructions, so that each interrupt comes at the same one in every run.
 _EMULATOR = (
     *("qemu-system-arm", "-M", "lm3s6965evb", "-nographic", "-monitor", "none", "-serial", "none"),
     *("-semihosting-config", "enable=on,target=native", "-icount", "shift=0", "-kernel"),
@@ -21,7 +21,7 @@ _EMULATOR = (
 
 
 def _counts(tmp_path: Path, *macros: str) -> dict[str, int]:
-    """Return what the program of pager_contexts.c counted."""
+    """Return the counts of the program pager_contexts.c."""
     need("arm-none-eabi-gcc", "qemu-system-arm")
     sources = pager_sources()
     program = tmp_path / "contexts.elf"
@@ -29,7 +29,7 @@ def _counts(tmp_path: Path, *macros: str) -> dict[str, int]:
     source = ROOT / "tests/process/pager_contexts.c"
     command = [*_COMPILER, *macros, f"-I{sources}", f"-T{script}", "-o", str(program), str(source)]
     subprocess.run(command, check=True, timeout=100)
-    # QEMU prints what the program says on its standard error.
+    # QEMU prints the output of the program on its standard error.
     done = subprocess.run(
         [*_EMULATOR, program], check=True, timeout=100, stderr=subprocess.PIPE, text=True
     )

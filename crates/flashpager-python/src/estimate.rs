@@ -74,7 +74,7 @@ view! {
         width_bits: Option<u32>,
         /// The host.
         host: PricedHost,
-        /// A source of measured hosts that was left out of what is assumed.
+        /// A source of measured hosts that was left out of the assumptions.
         without: Option<String>,
     }
 }
@@ -332,8 +332,8 @@ view! {
             Vec::view_of(&self.0.shares())
         }
 
-        /// The same for the likely time, with what is assumed of the host, and `controller` for what
-        /// that adds to the bus; the verdict is of it.
+        /// Shares of the likely time by cause, with the assumptions on the host; `controller` is the
+        /// time that the controller adds to the bus. The verdict describes these shares.
         #[getter]
         fn likely_shares(&self) -> Vec<(&'static str, f64)> {
             Vec::view_of(&self.0.likely_shares)
@@ -348,17 +348,16 @@ view! {
 ///
 /// Args:
 ///     part: a part of the catalog, or a TOML file.
-///     host: what lies between the part and the application.
-///     operation: as `flashpager estimate --help` lists them; the first that the part can do if
-///         None.
+///     host: the host between the part and the application.
+///     operation: an operation that `flashpager estimate --help` lists; the part's first if None.
 ///     size: bytes over the bus; a page with its spare, a cache line or a block if None.
-///     mode: how data comes over the bus, as `1-1-4` or `burst`.
-///     waits: count t_WB and t_ADL, which the article leaves out.
-///     cache_page_bytes: for the energy of a page fault.
-///     page_bytes: what if the part's pages were so large.
-///     width_bits: what if part, bus and driver moved so many bits at once.
+///     mode: the read mode, such as `1-1-4` or `burst`.
+///     waits: True to count t_WB and t_ADL, which the article leaves out.
+///     cache_page_bytes: bytes of a cache page, for the energy of a page fault.
+///     page_bytes: bytes of a page that the part is assumed to have.
+///     width_bits: bits that part, bus and driver are assumed to move at once.
 ///     loop: the driver's loop, where it was already counted by `Host.loop`.
-///     without: a source of `measured_hosts` to leave out of what is assumed of the host.
+///     without: a source of `measured_hosts` that is left out of the assumptions on the host.
 ///     measured: a rate of this operation on the caller's board, in bytes a second, and the bytes
 ///         of the measured transaction; those of this one if None.
 ///

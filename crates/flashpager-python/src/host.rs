@@ -262,7 +262,7 @@ view! {
 }
 
 view! {
-    /// What lies between a medium's pins and the application; what is absent costs nothing.
+    /// The host between a medium's pins and the application; an absent component costs nothing.
     ///
     /// >>> Host(bus="120MHz/8-x8", memory=Memory("100MHz/5-x32")).bus
     /// '120MHz/8-x8'

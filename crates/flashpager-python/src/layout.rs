@@ -20,7 +20,7 @@ view! {
         /// Time over that of the recorded order with the design's own page; the mean over all
         /// designs.
         time_ratio: f64,
-        /// The same ratio for held-out traces; None if there are none.
+        /// The time ratio of held-out traces; None if there are none.
         held_out_ratio: Option<f64>,
         /// Results, by design, then by trace.
         rows: Vec<Row>,

@@ -232,9 +232,9 @@ pub fn swap_live(
 ///
 /// Args:
 ///     limit: the most pages to capture, chosen at even distances.
-///     children: whether pages of child processes are captured, too.
-///     zero_pages: whether pages full of zeros are captured. If not, they are only counted.
-///     stop: whether the processes are stopped during the capture.
+///     children: True to capture pages of child processes, too.
+///     zero_pages: True to capture pages full of zeros; False to count them only.
+///     stop: True to stop the processes during the capture.
 ///
 /// An argument that is None has the engine's default.
 #[cfg(target_os = "linux")]

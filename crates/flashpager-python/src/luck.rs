@@ -176,10 +176,10 @@ view! {
 /// Args:
 ///     traces: the traces of A and B.
 ///     design: the design that runs them.
-///     progress: is called with the number of links replayed.
+///     progress: a function that is called with the number of links replayed.
 ///     draws: the number of links.
 ///     maps: the maps of the links of A and B; without them the units are functions.
-///     seed: of the random numbers.
+///     seed: the seed of the random numbers.
 ///
 /// Raises:
 ///     FlashpagerError: if a trace or map cannot be read, the builds share no function, or the design

@@ -57,7 +57,7 @@ view! {
         /// Time with units pinned and all others in the recorded order, over that with nothing
         /// pinned.
         pinning_alone_ratio: f64,
-        /// The same ratio with a new order and only the units pinned that have to be.
+        /// Time with a new order and only the required units pinned, over that with nothing pinned.
         order_alone_ratio: f64,
         /// Number of orders tried.
         orders: u64,
@@ -93,7 +93,7 @@ view! {
         time_ratio: f64,
         /// The program a commit later with nothing pinned; times over the time before.
         untouched: CommitTimes,
-        /// The same with the pinned units in RAM.
+        /// The program a commit later with the pinned units in RAM; times over the time before.
         edited: CommitTimes,
         /// True if the places of pinned units stay empty in flash.
         has_holes: bool,

@@ -81,7 +81,7 @@ view! {
 ///     flash: patterns of names of sections in flash, or ranges of addresses.
 ///     rom: ranges of addresses of ROM.
 ///     calls: targets of indirect calls, by the address of a call or the function that holds it.
-///     pinned: functions that are taken to lie in RAM, and are roots, too.
+///     pinned: functions that are assumed to lie in RAM and are roots, too.
 ///
 /// Raises:
 ///     FlashpagerError: if the file is no linked program or has nothing in RAM, its machine is not

@@ -84,10 +84,10 @@ impl Placement {
     /// Place sections of files, ``default_sections()`` if none are named.
     ///
     /// Args:
-    ///     with_libraries: whether libraries are placed as the program loads them.
+    ///     with_libraries: True to place libraries as the program loads them.
     ///     bias: the distance of the first file from its linked addresses; None if the
     ///         recorder reports it.
-    ///     as_linked: whether sections keep their linked distances.
+    ///     as_linked: True if sections keep their linked distances.
     #[staticmethod]
     #[pyo3(signature = (
         files, *, sections=Vec::new(), with_libraries=false, bias=None, as_linked=false

@@ -1,7 +1,7 @@
 """Comparison of two tables of designs: faster and slower rows, and unexpected differences.
 
-Rows are matched by trace and design. Two tables that differ in one thing which is the same in
-all rows of each (A all with one part, B all with another) are matched on the rest.
+Rows are matched by trace and design. If one parameter has a single value in all rows of A and
+another in all rows of B, such as the part, rows are matched by the other parameters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from flashpager.space.needs import UnmetNeed, apart
 #: The columns by which rows are matched.
 KEYS = ("trace", *DESIGN_COLUMNS)
 
-#: Counts, those first that show a difference most clearly.
+#: Counts; the first ones show a difference most clearly.
 _SEEN_SOONEST = (
     *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward"),
     "backward",
@@ -67,7 +67,7 @@ _SINCE = {
     ),
 }
 
-#: Rounding is no change for the worse.
+#: The largest relative change that counts as rounding.
 _ROUNDING = 1e-9
 
 #: Metadata that traces of the same runs have in common.
@@ -118,7 +118,7 @@ class ResultTable:
         )
 
     def best(self) -> "BestDesign":
-        """Return the design with the least mean time a byte read, over all traces it ran."""
+        """Return the design with the least mean time per byte read, over all traces that it ran."""
         per_byte = pl.col("time_ns") / pl.col("bytes_read")
         designs = self.frame.group_by(DESIGN_COLUMNS, maintain_order=True).agg(
             per_byte.mean().alias("ns_per_byte"), pl.len().alias("traces")
@@ -139,7 +139,7 @@ class BestDesign:
     design: Design
     ns_per_byte: float
     bandwidth_mib_s: float
-    #: The same, flat, by the names of columns.
+    #: The design and both numbers, by the names of columns.
     columns: Mapping[str, Any] = field(repr=False)
 
 
@@ -190,7 +190,7 @@ class Comparison:
     changed_traces: dict[str, list[str]]
     #: Counts that differ between rows that must have equal counts, with the number of such rows.
     different_counts: dict[str, int]
-    #: Number of rows in which a count differs in this way.
+    #: Number of rows that have such a different count.
     different_rows: int
 
     @property
@@ -322,7 +322,7 @@ def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
 def _causes(across: Sequence[TableDiff]) -> list[TableDiff]:
     """Leave out the fields that follow from a part or processor that differs, too."""
     names = {difference.column for difference in across}
-    follow = {column for cause, brings in _FOLLOWS.items() if cause in names for column in brings}
+    follow = {column for cause, columns in _FOLLOWS.items() if cause in names for column in columns}
     return [difference for difference in across if difference.column not in follow]
 
 

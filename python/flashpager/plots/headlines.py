@@ -28,7 +28,7 @@ class DesignPoint:
     label: str
     cache_bytes: int
     cache_page_bytes: int
-    #: Metadata included.
+    #: Bytes of RAM, metadata included.
     ram_bytes: int
     bandwidth_mib_s: float
     #: Error bound of its time, as a share of it; None if it is unknown.
@@ -53,7 +53,7 @@ def _smallest(point: DesignPoint) -> tuple[float, float, str]:
 
 
 def front(own: DesignPoint, others: Iterable[DesignPoint]) -> str:
-    """Describe the designs that are better than one, among those that a device can run."""
+    """Compare a design with the others that a device can run, in its RAM or less."""
     runnable = list(others)
     within = [point for point in runnable if point.ram_bytes <= own.ram_bytes]
     if not within:
@@ -81,20 +81,20 @@ def cache_pages(
 ) -> str:
     """Compare a design's cache page with whole flash pages and the best, in one cache."""
 
-    def said(one: DesignPoint) -> str:
-        value = one.bandwidth_mib_s
+    def speed(point: DesignPoint) -> str:
+        value = point.bandwidth_mib_s
         return f"{value:.3g} MB/s" if nor_mib_s is None else percent(value / nor_mib_s)
 
     best = max(over_page, key=lambda point: point.bandwidth_mib_s)
-    text = f"{own.cache_page_bytes:,}-byte cache pages give {said(own)}"
+    text = f"{own.cache_page_bytes:,}-byte cache pages give {speed(own)}"
     text += "" if nor_mib_s is None else " of NOR"
     whole = next((point for point in over_page if point.cache_page_bytes == flash_page), None)
     if whole is not None and whole != own:
-        text += f", {flash_page:,}-byte pages {said(whole)}"
+        text += f", {flash_page:,}-byte pages {speed(whole)}"
     if best.bandwidth_mib_s / own.bandwidth_mib_s >= style.NOTABLE and best != whole:
         dearer = best.ram_bytes >= _SAME_RAM * own.ram_bytes
         room = f", {best.ram_bytes:,} bytes of RAM" if dearer else ""
-        text += f", the best ({best.cache_page_bytes:,} bytes{room}) {said(best)}"
+        text += f", the best ({best.cache_page_bytes:,} bytes{room}) {speed(best)}"
     return text
 
 
@@ -109,7 +109,7 @@ def cache_sizes(own: DesignPoint, whole: Sequence[DesignPoint], flash_page: int)
     ]
     if beside is not None and beside not in slower:
         return _beside(own, beside, flash_pages)
-    largest = max(slower, key=lambda one: one.cache_bytes, default=None)
+    largest = max(slower, key=lambda point: point.cache_bytes, default=None)
     if largest is not None and largest.cache_bytes > own.cache_bytes:
         return (
             f"{size} of cache in {page} are faster than {style.size_text(largest.cache_bytes)} in "
@@ -132,15 +132,17 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
     """Describe the best cache page of each cache; within 1 % two are equally good."""
     best: dict[int, DesignPoint] = {}
     worst: dict[int, float] = {}
-    for one in sorted(points, key=lambda point: (point.cache_bytes, point.cache_page_bytes)):
-        before = best.get(one.cache_bytes)
-        if before is None or one.bandwidth_mib_s > before.bandwidth_mib_s:
-            best[one.cache_bytes] = one
-        low = worst.get(one.cache_bytes, one.bandwidth_mib_s)
-        worst[one.cache_bytes] = min(low, one.bandwidth_mib_s)
+    for point in sorted(points, key=lambda point: (point.cache_bytes, point.cache_page_bytes)):
+        before = best.get(point.cache_bytes)
+        if before is None or point.bandwidth_mib_s > before.bandwidth_mib_s:
+            best[point.cache_bytes] = point
+        low = worst.get(point.cache_bytes, point.bandwidth_mib_s)
+        worst[point.cache_bytes] = min(low, point.bandwidth_mib_s)
     # If all pages are equally good, no page is the best.
     bests = [
-        one for cache, one in best.items() if one.bandwidth_mib_s >= style.NOTABLE * worst[cache]
+        point
+        for cache, point in best.items()
+        if point.bandwidth_mib_s >= style.NOTABLE * worst[cache]
     ]
     if not bests:
         return "No cache page is notably better than another"
@@ -280,11 +282,11 @@ def owners(
     Args:
         shares: the shares, the greatest first.
         executed: the number of named owners that were executed.
-        names: the noun for one of them, and for several.
+        names: the noun for an owner, in the singular and in the plural.
         total_ns: the time of all faults.
 
     """
-    one, many = names
+    singular, plural = names
     few, sum_of_few = 0, 0.0
     while few < len(shares) and (not few or sum_of_few < 0.5):  # noqa: PLR2004
         sum_of_few += shares[few].share
@@ -296,9 +298,9 @@ def owners(
     nameless = f"code {of_images}that no symbol names" if images else ""
     time = f"{percent(sum_of_few)} of the {duration(total_ns)} of fault time"
     if len(named) == 1 and not nameless:
-        which = f"1 of {executed:,} {many} executed" if executed > 1 else f"the only {one}"
+        which = f"1 of {executed:,} {plural} executed" if executed > 1 else f"the only {singular}"
         return f"{named[0].name}, {which}, causes {time}"
     if not named:
         return f"{nameless[:1].upper()}{nameless[1:]} causes {time}"
     beside = f", and {nameless}," if nameless else ""
-    return f"{len(named)} of {executed:,} {many} executed{beside} cause {time}"
+    return f"{len(named)} of {executed:,} {plural} executed{beside} cause {time}"

@@ -17,7 +17,7 @@ import java.util.regex.Pattern;
  * Sessions are numbered from 0.
  */
 final class Script {
-    /** A statement. Only that of a loop has a {@code body}. */
+    /** A statement. The {@code body} is empty unless the statement is a loop. */
     record Statement(int line, String text, List<Statement> body) {
     }
 
