@@ -258,7 +258,7 @@ def _by_dma() -> Iterable[Observation]:
     for what, part, bus, processor_mhz, kb_s, name in (
         ("FRAM on a SAMD21", _FRAM, "12MHz-x1", 48, 1200, ""),
         # 40 clocks a byte at 12 and at 24 MHz: this SPI has no buffer, and its DMA moves a byte
-        # each way. What is fitted is that of QSPI, which moves one.
+        # each way. The fitted rate is that of QSPI, whose DMA moves one byte.
         ("NOR on a SAMD21", _NOR, "24MHz-x1", 48, 1200, ""),
         ("FRAM on a SAMD51", _FRAM, "24MHz-x1", 120, 2950, ""),
         ("FRAM on an nRF52840", _FRAM, "32MHz-x1", 64, 3900, ""),

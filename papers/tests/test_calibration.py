@@ -35,7 +35,7 @@ def test_the_engine_holds_the_derived_numbers() -> None:
 
 
 def test_left_out() -> None:
-    """Of the hosts that are fitted two lie beyond the range of all other sources."""
+    """Two fitted hosts lie beyond the range of all other sources."""
     observations = calibration.left_out(calibration.observations())
     assert len({observation.observation.source for observation in observations}) >= 15
     beyond = [

@@ -41,8 +41,8 @@ def results(pages: Path) -> mtdcompr.MtdcomprResults:
 
 def claim(results: mtdcompr.MtdcomprResults, where: str, words: str) -> Claim:
     """Return the one claim of a section that has these words."""
-    (found,) = (c for c in results.claims if c.where == where and words in c.claim)
-    return found
+    (matching,) = (c for c in results.claims if c.where == where and words in c.claim)
+    return matching
 
 
 def test_claims(results: mtdcompr.MtdcomprResults) -> None:

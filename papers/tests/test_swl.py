@@ -39,7 +39,7 @@ def runs_of_a_program(name: str) -> Runs:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three programs under the names that are asked for."""
+    """Make a trace for each name that the claims need."""
     folder = tmp_path_factory.mktemp("swl")
     for name in NAMES:
         text = "".join(f"{offset},{length}\n" for offset, length in runs_of_a_program(name))

@@ -32,8 +32,8 @@ void test_add_list(struct test_list *list)
 struct job {
     const struct test *test; /* NULL if there is none */
     pid_t process;
-    FILE *said; /* its output on stderr */
-    char *now;  /* its test_now, in shared memory */
+    FILE *output; /* its output on stderr */
+    char *now;    /* its test_now, in shared memory */
 };
 
 static struct job jobs[JOBS_MAX];
@@ -50,8 +50,8 @@ static void start(struct job *job, const struct test *test)
 {
     fflush(NULL);
     job->test = test;
-    job->said = tmpfile();
-    if (!job->said)
+    job->output = tmpfile();
+    if (!job->output)
         fail_to("tmpfile");
     *job->now = 0;
     job->process = fork();
@@ -59,7 +59,7 @@ static void start(struct job *job, const struct test *test)
         fail_to("fork");
     if (!job->process) {
         test_now = job->now;
-        dup2(fileno(job->said), STDERR_FILENO);
+        dup2(fileno(job->output), STDERR_FILENO);
         alarm(TEST_SECONDS);
         test->run();
         /* Not _exit(): the search for leaks runs in exit(). */
@@ -78,8 +78,8 @@ static void report(struct job *job, int status, const struct rusage *used)
     printf("%-48s %-6s %6.2f s\n", job->test->name, ok ? "ok" : "FAILED", seconds);
     if (!ok) {
         char line[4096];
-        rewind(job->said);
-        while (fgets(line, sizeof(line), job->said))
+        rewind(job->output);
+        while (fgets(line, sizeof(line), job->output))
             printf("    %s", line);
         if (WIFSIGNALED(status))
             printf("    signal %d%s\n", WTERMSIG(status),
@@ -88,7 +88,7 @@ static void report(struct job *job, int status, const struct rusage *used)
             printf("    at %s\n", job->now);
     }
     fflush(stdout);
-    fclose(job->said);
+    fclose(job->output);
     job->test = NULL;
     running--;
     *(ok ? &passed : &failed) += 1;

@@ -235,8 +235,8 @@ static void of_each_page(void)
     }
 }
 
-/* The first pages of a block become unreadable: no older data comes back for what the others hold.
- * Of the newest block of the meta stream one page may be lost. */
+/* The first pages of a block become unreadable. Data of its other pages is not replaced by older data.
+ * One page of the newest block of the meta stream may be lost. */
 static void of_first_pages(void)
 {
     for (uint32_t block = 0; block < shapes[0].medium.block_count; block++) {

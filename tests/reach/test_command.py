@@ -122,7 +122,7 @@ def test_wrong_options(elf: Path, options: tuple[str, ...], message: str) -> Non
 
 
 def test_wrong_programs(tmp_path: Path) -> None:
-    """Programs of which nothing can be told are refused."""
+    """Programs that cannot be analysed are refused."""
     need("arm-none-eabi-gcc")
     root = ("--root", "handler")
     single = firmware.link(tmp_path / "single.o", linked=False)

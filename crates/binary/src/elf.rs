@@ -426,8 +426,8 @@ impl ElfFile {
         marks
     }
 
-    /// Returns the functions in `sections`, sorted by flash offset. Of several names for one address
-    /// it has the one with most bytes.
+    /// Returns the functions in `sections`, sorted by flash offset. If an address has several names,
+    /// only the one with most bytes is returned.
     pub fn symbols_in(&self, sections: &[Section]) -> Vec<Symbol> {
         let mut symbols = self.names_in(sections);
         symbols.dedup_by_key(|symbol| symbol.offset);

@@ -65,8 +65,8 @@ pub fn method_profile(trace: &Path, should_continue: &dyn Fn() -> bool) -> Resul
     let trace = TraceFile::open(trace)?;
     let sections = || trace.info().images.iter().flat_map(|image| &image.sections);
     if sections().next().is_none() || sections().any(|section| section.name != BYTECODE) {
-        let message = "is not of class files alone: only methods of these are outlined; what \
-                    compilers can do for other programs, 'flashpager layout profile' prepares";
+        let message = "is not of class files alone: only methods of these are outlined; for \
+                    other programs, 'flashpager layout profile' writes a profile for compilers";
         return Err(Error::data(trace.path().display().to_string(), message));
     }
     let times = times(&trace, should_continue)?;

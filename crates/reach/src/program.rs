@@ -17,7 +17,7 @@ pub type AddressRange = (u64, u64);
 pub enum Memory {
     Ram,
     Flash,
-    /// ROM, which the user names. What lies there is not followed.
+    /// ROM, which the user names. Code in it is not followed.
     Rom,
     /// A peripheral, or RAM without a section.
     Device,

@@ -464,8 +464,8 @@ impl Recording {
     }
 }
 
-/// Selects the sinks with runs, which get traces, and notes the threads without any. Of a program
-/// that did not end well, the first thread gets a trace in any case.
+/// Selects the sinks with runs, which get traces, and notes the threads without any. If the program
+/// did not end well, its first thread gets a trace in any case.
 ///
 /// # Errors
 /// If nothing of the program was placed.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 ASSUMED_CLOCK_MHZ = 50
 #: The start of a source that nobody has checked.
 UNVERIFIED = "unverified"
-#: JEDEC's first code of a maker, by the byte that a chip reports.
+#: Makers by the byte that a chip reports, from the first bank of JEDEC's codes.
 _MAKERS = {
     0x01: "Infineon",
     0x0B: "XTX",
@@ -53,7 +53,7 @@ class DraftMode:
 class PartDraft:
     """A part as far as a dump describes it.
 
-    ``unknown`` has a sentence for each thing that the dump does not say.
+    ``unknown`` has a text for each fact that the dump lacks.
     """
 
     name: str
@@ -69,7 +69,7 @@ class PartDraft:
     unknown: list[str] = field(default_factory=list)
 
     def take_clock(self, clock_mhz: float | None) -> None:
-        """Take the fastest clock of a serial chip, or assume one and say so."""
+        """Take the fastest clock of a serial chip; without one, assume a clock and note it."""
         if clock_mhz is None:
             clock = SourcedNumber(ASSUMED_CLOCK_MHZ, f"{UNVERIFIED}: assumed; not in the dump")
             self.unknown.append(
@@ -106,7 +106,7 @@ class PartDraft:
 
 
 def maker_name(code: int) -> str | None:
-    """Return the maker with a JEDEC code, or None for one that is not known here."""
+    """Return the maker with a JEDEC code; None if the code is not known here."""
     return _MAKERS.get(code)
 
 
@@ -118,5 +118,5 @@ def _numbers(numbers: Mapping[str, SourcedNumber]) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Write a string of TOML: that of JSON, without the one control character JSON keeps."""
+    """Write a string of TOML: a string of JSON in which DEL is escaped, too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

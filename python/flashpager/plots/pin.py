@@ -10,7 +10,7 @@ from flashpager.base.quantities import counted, percent
 from flashpager.plots import style
 from flashpager.plots.style import styled
 
-#: Width of a name, which stands upright, and of one of its letters along it, in pixels.
+#: Pixels that a vertical name takes across, and that each of its letters takes along it.
 _NAME_WIDTH, _LETTER = 16, 7
 #: Distance of a name from the line above it, and from the axis, in pixels.
 _GAP = 10

@@ -218,13 +218,12 @@ def _notices(report: PagingReport) -> list[tuple[str, str]]:
         sample = report.sample
         text = (
             f"{sample.all_windows:,} windows of {sample.window_runs:,} runs, "
-            f"{100 * sample.runs / info.runs:.2g} % of the trace, were replayed. What comes of"
-            " replays is estimated; ± says how far it may be off, and is unknown where"
-            " the sample cannot tell (docs/record.md: how often it held). A phase that falls"
-            " between windows, shorter than a thousandth of the trace, is in no figure and no ±."
-            " What is faster or best is so in the sample. Worst faults are"
-            " the worst of the sample. What the trace says of itself (instructions, bytes, runs,"
-            " blocks, calls, use of pages) is exact. report --exact replays the whole"
+            f"{100 * sample.runs / info.runs:.2g} % of the trace, were replayed. Results of"
+            " replays are estimates; ± is their possible error, unknown where the sample cannot"
+            " tell (docs/record.md: how often it held). A phase between two windows, shorter"
+            " than a thousandth of the trace, is in no figure and in no ±. The comparisons and the"
+            " worst faults are those of the sample. Facts of the trace itself (instructions, bytes,"
+            " runs, blocks, calls, use of pages) are exact. report --exact replays the whole"
         )
         notices.append(("Sample", text))
     disturb = own.read_disturb

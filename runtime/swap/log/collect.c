@@ -503,10 +503,10 @@ static uint32_t choose_fitting(const struct fp_swap *store, uint32_t end, uint32
     return NOWHERE;
 }
 
-/* Regains a block that heads may take. After a cut there may be none: open blocks are closed, and
- * their free space is lost until they are collected. What fits into a head is moved there. If
- * nothing does, a block of the zone is moved to a free one of those that the next mount needs:
- * before the commit that one is free, and after it the other. */
+/* Regains a block that heads may take. After a cut there may be none, because open blocks are closed
+ * and their free space is lost until they are collected. Pages that fit into a head are moved there.
+ * If none fits, a block of the zone is moved to a free block of those that the next mount needs.
+ * Before the commit that block is free, and after it the old one is. */
 static int regain_block(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;

@@ -245,8 +245,8 @@ enum page_kind {
     PAGE_UNREADABLE,
 };
 
-/* Reads the shape from a prefix. Returns false if it is none. Of an old version, whose pages have
- * none, it takes the magic number alone. */
+/* Reads the shape from a prefix. Returns false if it is not a prefix. Pages of an old version have no
+ * shape, so only their magic number is read. */
 bool fp_log_parse_prefix(const uint8_t *at, struct fp_swap_shape *shape);
 
 /* Returns true if a shape is that of the store's config. */

@@ -498,8 +498,8 @@ int fp_log_write_pair(struct fp_swap *store, enum place place)
     const struct fp_swap_log_state *log = &store->of.log;
     int error = FP_SWAP_OK;
 
-    /* Entries of blocks that do not fit go first, as they say nothing of slots. What a mount writes
-     * again is in the first pair of its block. */
+    /* Entries of blocks that do not fit go first, because they do not describe slots. The entries that
+     * a mount writes again are in the first pair of its block. */
     while (!error && place == PLACE_NEXT && log->unsaved > 4u &&
            log->entries - log->held + log->unsaved + 4u >
                (meta_room(store) - ITEM_BYTES) / ENTRY_BYTES) {

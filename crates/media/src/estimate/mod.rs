@@ -1,13 +1,13 @@
-//! The speed of a medium on a host, and the cost of each stage: an operation of a part, and what
-//! bus, RAM, driver and the layers above leave of it.
+//! The speed of a medium on a host, stage by stage: the part alone, the bus, RAM, the driver and the
+//! layers above it.
 //!
 //! The method is that of Hu, "Estimating Flash Media Performance For Embedded Systems" (2010):
 //! cycles of the part are stretched to those of the host's bus; access to RAM and the driver's
 //! instructions are added to each byte.
 //!
-//! A host is seldom known whole. What the user left open is taken from hosts that were measured
-//! ([`hosts()`]), at its best, likely and worst, which makes the time a range. The verdict names
-//! the largest cost at the likely point and the changes that would reduce it most.
+//! A host is seldom known whole. Parameters that the user left open take the best, the likely and
+//! the worst value of measured hosts ([`hosts()`]), so the time is a range. The verdict names the
+//! largest cost at the likely point and the changes that would reduce it most.
 
 mod controller;
 mod energy;

@@ -18,7 +18,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub const METADATA_KEY: &str = "flashpager.pages";
 
 /// Parquet metadata key of the checksums: the CRC-32 of the description and of the rows, in
-/// hexadecimal. Of each row it covers the process, the address, the length of the mapping's name
+/// hexadecimal. The CRC of a row covers the process, the address, the length of the mapping's name
 /// (little-endian), that name and the page.
 pub const CHECKSUM_KEY: &str = "flashpager.crc32";
 

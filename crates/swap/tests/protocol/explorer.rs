@@ -64,8 +64,8 @@ impl World {
         pages.chain(self.store.as_mut().map(|store| &mut store.last))
     }
 
-    /// Replaces generations and versions by the least equivalent numbers. Of generations, only
-    /// order and distance matter; of versions, only equality.
+    /// Replaces generations and versions by the least equivalent numbers. For generations only order
+    /// and distance matter, for versions only equality.
     fn canonical(&mut self) {
         let mut least = u8::MAX;
         let mut versions = vec![self.served];

@@ -119,7 +119,7 @@ unsafe extern "C" fn read(
     data: *mut c_void,
     size: u32,
 ) -> c_int {
-    // SAFETY: the caller's promise. What a store gives may be uninitialised, but it is written.
+    // SAFETY: the caller's promise. Memory from a store may be uninitialised, but it is writable.
     let (medium, out) = unsafe {
         data.cast::<u8>().write_bytes(0x77, size as usize);
         (medium(context), std::slice::from_raw_parts_mut(data.cast::<u8>(), size as usize))

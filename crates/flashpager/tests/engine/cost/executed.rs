@@ -8,20 +8,22 @@ use super::*;
 fn loads_ahead_by_hand() {
     let prefetch = RegisterModel::DoubleBufferPrefetch;
     let in_order = [(0, 1536)];
-    // 0: load, transfer 1000..1512, executed until 2024: page 1 is there, 2024..2536;
-    // page 2 is loaded 2024..3024, wanted at 3048, transferred until 3560.
+    // Page 0 is loaded, transferred in 1000..1512 and executed until 2024. Page 1 is loaded by
+    // then and transferred in 2024..2536. Page 2 is loaded in 2024..3024, wanted at 3048, and
+    // transferred until 3560.
     let (time, latencies, _) = one_frame(&in_order, prefetch, 512, plain(1.0)).execute(None);
     assert_eq!((time, latencies), (4072.0, vec![1512.0, 512.0, 512.0]));
-    // Executed in 128 ns: page 1 is wanted at 1640 and there at 2000, so is page 2 at
-    // 2640 and 3000.
+    // A page is executed in 128 ns. Page 1 is wanted at 1640 and loaded at 2000; page 2 is wanted
+    // at 2640 and loaded at 3000.
     let (time, latencies, _) = one_frame(&in_order, prefetch, 512, plain(0.25)).execute(None);
     assert_eq!((time, latencies), (3640.0, vec![1512.0, 872.0, 872.0]));
-    // Page 2 is wanted at 1640 instead: its load waits for that of page 1, 2000..3000. It
-    // is the last one: page 1 is loaded when it is wanted at 3640.
+    // Page 2 is wanted at 1640 instead. Its load waits for the load of page 1 and takes 2000..3000.
+    // It is the last page, so that nothing is loaded ahead, and page 1 is loaded from 3640 on, when
+    // it is wanted.
     let jumps = [(0, 512), (1024, 512), (512, 512), (2047, 1)];
     let (time, latencies, _) = one_frame(&jumps[..3], prefetch, 512, plain(0.25)).execute(None);
     assert_eq!((time, latencies), (5280.0, vec![1512.0, 1872.0, 1512.0]));
-    // Of an image of four pages page 3 is loaded until 4000, and page 1 waits for that.
+    // In an image of four pages, page 3 is loaded ahead until 4000, and page 1 waits for it.
     let (_, latencies, _) = one_frame(&jumps, prefetch, 512, plain(0.25)).execute(None);
     assert_eq!(latencies[..3], [1512.0, 1872.0, 1872.0]);
     // Without loads ahead, the program waits for every page.
@@ -32,11 +34,11 @@ fn loads_ahead_by_hand() {
 
 #[test]
 fn critical_blocks_by_hand() {
-    // The first 128 bytes are there at 1128 and executed at 1256, all at 1512.
+    // The first 128 bytes arrive at 1128 and are executed at 1256. All have arrived at 1512.
     let double = RegisterModel::DoubleBuffer;
     let (time, latencies, _) = one_frame(&[(0, 512)], double, 512, plain(1.0)).execute(Some(128));
     assert_eq!((time, latencies), (1512.0 + 384.0, vec![1128.0]));
-    // Of page 0 ten bytes are needed: at 1138 page 1 is, whose load goes until 2138.
+    // Ten bytes of page 0 are executed. At 1138 page 1 is wanted, whose load ends at 2138.
     let (time, latencies, _) =
         one_frame(&[(300, 10), (512, 1)], double, 512, plain(1.0)).execute(Some(128));
     assert_eq!((time, latencies), (1138.0 + 1128.0 + 1.0, vec![1128.0, 1128.0]));

@@ -1,5 +1,6 @@
-//! Logs with one executed instruction after another, in every format that is read. Of the tools that
-//! write them, only Spike and QEMU are installed where tests run. Writers in this file imitate the others.
+//! Logs with one executed instruction after another, in every format that is read. Only two of the
+//! tools that write them, Spike and QEMU, are installed where tests run. Writers in this file imitate
+//! the others.
 
 use std::fmt::Write as _;
 

@@ -63,8 +63,8 @@ fn instruction_cache_and_tlb_by_hand() {
         [did(0, 0, 1, 1, 0), did(12, 4, 2, 1, 0), did(10, 3, 2, 1, 0), did(26, 7, 4, 2, 1)];
     assert_eq!(executed, expected);
     assert_eq!(rest, did(1, 1, 0, 0, 0));
-    // Line 1 is the other half of page 0: refilled after 6 bytes in 2 words. Of page 1
-    // nothing else is needed before page 2 faults, of page 2 nothing else at all.
+    // Line 1 is the other half of page 0 and is refilled after 6 bytes in 2 words. Nothing else of
+    // page 1 is needed before page 2 faults, and nothing else of page 2 at all.
     let left: Vec<Option<Executed>> = faults.iter().map(|fault| fault.left).collect();
     assert_eq!(left, [Some(did(6, 2, 1, 0, 0)), None, None, None]);
 
@@ -77,10 +77,10 @@ fn instruction_cache_and_tlb_by_hand() {
 
 #[test]
 fn the_rest_of_a_page_by_hand() {
-    // Pages of 16 bytes, 4 of them first. 6 faults: 4..8 come first, 8 is needed after two
-    // bytes. 20 faults: 24 is needed after three bytes, one of page 0 and the references
-    // to both. 40, 1 and 20 evict pages 0, 1 and 2; nothing else of theirs is needed before
-    // the next fault.
+    // Pages have 16 bytes, of which a critical block of 4 comes first. Offset 6 faults: 4..8 come
+    // first, and 8 is needed after two bytes. Offset 20 faults: 24 is needed after three bytes, one
+    // byte of page 0, and the references to both pages. Offsets 40, 1 and 20 evict pages 0, 1 and
+    // 2, which need nothing else before the next fault.
     let runs = vec![
         run(6, 4),
         run(20, 3),
