@@ -2,8 +2,8 @@
  * The pager behind an MMU in front of a chip that fails, with the design of the including file
  *
  * The page table is emulated: each access is a reference, and faults if its entry is invalid. The tests
- * check that entries agree with the pager's bits, that no two pages share a frame, and that after a
- * failure all is as before, but for a frame whose page was lost; that frame is filled next.
+ * check that entries agree with the pager's bits, and that no two pages share a frame. They check that a
+ * failure changes nothing, except that the page of one frame may be lost; that frame is filled next.
  */
 #include "test.h"
 

@@ -59,8 +59,8 @@ size_t rig_words(const struct rig_shape *shape);
 /* Fails if the store wrote outside its memory, or fp_swap_check() finds something. */
 void rig_check(struct rig *rig);
 
-/* Fails if the log's erase counters differ too much from the medium's. Allowed are two erasures for
- * each start (since the last commit, and in a mount that was cut) and one for each failure. */
+/* Fails if the log's erase counters differ too much from the medium's. Each start allows a difference
+ * of two erasures (since the last commit, and in a mount that was cut), and each failure of one. */
 void rig_check_wear(struct rig *rig);
 
 /* Fills a page with version `version` of `slot`: same-filled, random or partly compressible.

@@ -74,9 +74,9 @@ def siblings(crate: Path) -> dict[Module, set[Module]]:
             pairs = enumerate(zip(module, other, strict=False))
             same = next((place for place, (a, b) in pairs if a != b), None)
             if same is not None:
-                one, two = module[: same + 1], other[: same + 1]
-                if (crate.name, one, two) not in ALLOWED:
-                    graph.setdefault(one, set()).add(two)
+                user, used = module[: same + 1], other[: same + 1]
+                if (crate.name, user, used) not in ALLOWED:
+                    graph.setdefault(user, set()).add(used)
     return graph
 
 

@@ -1,4 +1,4 @@
-"""Tests of pinned firmware: what ``pin`` lists is linked to RAM, in each format, and boots.
+"""Tests of pinned firmware: linked with the functions of ``pin`` in RAM, in each format, it boots.
 
 The firmware uses newlib. Its reset handler calls a function that copies ``.data``, which is also
 the hottest function. QEMU loads nothing into RAM, just as on a real device.
@@ -15,7 +15,7 @@ from flashpager._engine import pin_formats
 from tests.conftest import fails, flashpager, info_of, need
 
 MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
-#: Compiler flags, with which calls from flash to RAM are long.
+#: Compiler flags; calls are long, so that functions in flash can call functions in RAM.
 FLAGS = ("-mcpu=cortex-m3", "-mthumb", "-Os", "-ffunction-sections", "-mlong-calls", "-g")
 DESIGN = ("--board", "rp2040", "--cache", "512", "--ram", "600")
 
@@ -170,8 +170,8 @@ def linked(folder: Path, name: str, linker: str = "gnu-ld") -> Path:
     elf = folder / name
     if linker == "lld":
         libraries = [
-            run("arm-none-eabi-gcc", *FLAGS, f"-print-file-name={one}", folder=folder).strip()
-            for one in ("libc_nano.a", "libgcc.a")
+            run("arm-none-eabi-gcc", *FLAGS, f"-print-file-name={library}", folder=folder).strip()
+            for library in ("libc_nano.a", "libgcc.a")
         ]
         command = ["ld.lld", "-T", "fw.ld", f"-Map={elf}.map", "--gc-sections", "-o", elf]
         run(*command, "startup.c.obj", "libapp.a", *libraries, folder=folder)
@@ -206,7 +206,7 @@ def recorded(elf: Path) -> Path:
 
 def renamed(folder: Path, names: Sequence[str], name: str) -> None:
     """Rename the sections of an object's functions, so that the script puts them into RAM."""
-    options = [f"--rename-section=.text.{one}=.time_critical.{one}" for one in names]
+    options = [f"--rename-section=.text.{function}=.time_critical.{function}" for function in names]
     run("arm-none-eabi-objcopy", *options, name, folder=folder)
     archived(folder)
 

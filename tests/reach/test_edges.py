@@ -1,4 +1,4 @@
-"""Calls that a recorded program executes, held against those that the walk has found."""
+"""Calls that a recorded program executes, compared with those that `reach` finds."""
 
 import subprocess
 from bisect import bisect_right
@@ -49,7 +49,7 @@ def executed_calls(
 
 
 def unknown_callers(report: Reach, functions: dict[int, str]) -> set[str]:
-    """Return the functions that call what is not known."""
+    """Return the functions with a call whose target is not known."""
     starts = sorted(functions)
     return {
         functions[starts[bisect_right(starts, finding.site) - 1]]
@@ -78,21 +78,21 @@ def test_no_executed_call_is_lacking(recorded: tuple[Path, Path]) -> None:
     handlers = handlers_of(elf, functions)
     assert handlers
     report = reached(elf, [], pinned=sorted(set(functions.values())))
-    found = {(call.caller, call.callee) for call in report.calls}
+    edges = {(call.caller, call.callee) for call in report.calls}
     unknown = unknown_callers(report, functions)
     calls = executed_calls(trace, functions, handlers)
     assert len(calls) > 50
     lacking = {
         (functions[caller], functions[callee])
-        for caller, callee in calls - found
+        for caller, callee in calls - edges
         if functions[caller] not in unknown
     }
     assert not lacking
-    # The excuse is a rare one.
-    assert sum(functions[caller] in unknown for caller, _ in calls - found) < len(calls) / 10
+    # Few executed calls are missing because their caller is not known.
+    assert sum(functions[caller] in unknown for caller, _ in calls - edges) < len(calls) / 10
 
 
-def test_attribute_marks_what_a_handler_needs(recorded: tuple[Path, Path]) -> None:
+def test_attribute_marks_the_functions_of_a_handler(recorded: tuple[Path, Path]) -> None:
     """Each function that a recorded handler executes is marked, and no caller of it is."""
     elf, trace = recorded
     functions = functions_of(elf)
@@ -101,7 +101,7 @@ def test_attribute_marks_what_a_handler_needs(recorded: tuple[Path, Path]) -> No
     below, waiting = {root}, [root]
     while waiting:
         caller = waiting.pop()
-        new = {callee for each, callee in calls if each == caller} - below
+        new = {callee for source, callee in calls if source == caller} - below
         below |= new
         waiting += new
     assert len(below) > 5
@@ -119,7 +119,7 @@ def test_attribute_marks_what_a_handler_needs(recorded: tuple[Path, Path]) -> No
 
 
 def test_nothing_is_marked_without_the_program(recorded: tuple[Path, Path]) -> None:
-    """Handlers are those of functions, and of a recorded program that is there."""
+    """--needed-by needs functions, a known name, and the recorded program."""
     elf, trace = recorded
     flags = ("--needed-by", "radio_poll")
     assert "leave out --by image" in fails("attribute", trace, *flags, "--by", "image")
@@ -132,12 +132,12 @@ def test_nothing_is_marked_without_the_program(recorded: tuple[Path, Path]) -> N
 
 
 def search(folder: Path, ram: str = "1K") -> tuple[str, ...]:
-    """Return options of a short search, whose result depends on no time."""
+    """Return options of a short search that does not depend on time."""
     design = ("--board", "rp2040", "--cache", "2K", "--ram", ram)
     return (*design, "--order", str(folder / "order.txt"), "--evaluations", "32")
 
 
-def test_a_choice_says_what_it_still_reaches(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_reach_of_a_choice_is_printed(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     """The last lines of pin count the functions and objects in flash that the choice reaches."""
     elf, trace = recorded
     names_of = tmp_path / "pinned.txt"
@@ -154,7 +154,7 @@ def test_a_choice_says_what_it_still_reaches(recorded: tuple[Path, Path], tmp_pa
         assert line.startswith(f"they still {verb} {len(names)} ")
 
 
-#: Units of a link that no name of a function follows from, or that have a name of two functions.
+#: Units of a link whose function does not follow from their name, or has the name of another one.
 UNITS = (
     "main.o(.text.startup.main)",
     "libg_nano.a:lib_a-memcpy.o(.text)",
@@ -191,7 +191,7 @@ def test_input_sections_are_followed_by_address(
 def test_a_function_of_two_is_followed_by_address(
     recorded: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """A unit named with its offset, as the second function of a name, is the one that is meant."""
+    """A unit named with its offset is that function, though another one has the same name."""
     elf, trace = recorded
     second = max(at for at, name in functions_of(elf).items() if name == "transact")
     options = (*search(tmp_path), "--elf", str(elf), "--always", f"transact@{second:#x}")
@@ -201,7 +201,7 @@ def test_a_function_of_two_is_followed_by_address(
 
 
 def test_another_program_is_not_followed(recorded: tuple[Path, Path], tmp_path: Path) -> None:
-    """A finished search is not lost to a program in which the choice lies elsewhere."""
+    """If --elf is another program, the search still gives its result, with a note."""
     elf, trace = recorded
     other = tmp_path / "other.elf"
     moved = ("--change-section-address", ".text+0x10000")
@@ -217,11 +217,11 @@ def test_a_closed_choice_has_all_that_is_called(
 ) -> None:
     """With --closed, no function in flash is called by the closure of the root."""
     elf, trace = recorded
-    found = closure(elf, "aes128_encrypt")
-    names = {found.root, *found.called.values()}
+    reached_code = closure(elf, "aes128_encrypt")
+    names = {reached_code.root, *reached_code.called.values()}
     assert {"aes128_encrypt", "shift_rows"} <= names
-    assert not found.nameless
-    assert not any(finding.kind == "reaches-code" for finding in found.report.findings)
+    assert not reached_code.nameless
+    assert not any(finding.kind == "reaches-code" for finding in reached_code.report.findings)
     options = (*search(tmp_path), "--closed", "aes128_encrypt")
     made = flashpager("pin", trace, *options, "--elf", elf, "--json").json
     assert names <= set(made["pinned"])
@@ -248,23 +248,23 @@ extern "C" int main() { static unsigned char bytes[4]; return begins(bytes) + ra
 
 
 def test_a_closure_has_overloaded_functions(tmp_path: Path) -> None:
-    """A callee in C++ is taken by its address: not cut at its arguments, and not with others."""
+    """A callee in C++ is found by its address, without other functions of the same name."""
     need("arm-none-eabi-g++")
     elf = firmware.link(
         tmp_path / "overloaded.elf", source=CALLEES, compiler="arm-none-eabi-g++", options=CPP
     )
-    found = closure(elf, "begins")
-    assert list(found.called.values()) == ["radio::send(unsigned char const*, unsigned int)"]
-    named = reached(elf, [], pinned=["begins", *found.called.values()])
-    assert named.as_dict() == found.report.as_dict()
+    reached_code = closure(elf, "begins")
+    assert list(reached_code.called.values()) == ["radio::send(unsigned char const*, unsigned int)"]
+    named = reached(elf, [], pinned=["begins", *reached_code.called.values()])
+    assert named.as_dict() == reached_code.report.as_dict()
     stripped = tmp_path / "stripped.elf"
     mangled = "_ZN5radio4sendEPKhj"
     subprocess.run(["arm-none-eabi-objcopy", "-N", mangled, elf, stripped], check=True)
-    (address,) = found.called
+    (address,) = reached_code.called
     without = closure(stripped, "begins")
     assert without.nameless == [address]
     assert not without.called
 
 
-#: Options for C++ in a file whose name ends as C's.
+#: Options that compile a file as C++ although its name ends in ``.c``.
 CPP = ("-x", "c++", "-mcpu=cortex-m0plus", "-mthumb")

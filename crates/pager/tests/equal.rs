@@ -197,15 +197,16 @@ fn exhaustive() {
     }
     for number in 0..PAGES.pow(LENGTH) {
         let page = |place: u32| number / PAGES.pow(place) % PAGES;
-        // Strings that differ only in the names of pages differ to a register, which knows their order.
+        // Strings that differ only in the numbers of pages are all tried, because the counts of a
+        // register depend on the order of the pages.
         let runs: Vec<Run> =
             (0..LENGTH).map(|place| Run { offset: page(place) * 4, length: 4 }).collect();
         let trace = MemoryTrace::with_image(runs.clone(), image_bytes.into());
         // The step is coprime to the number of sizes and to that of the pages.
-        let one = number as usize * 31 % all_sizes.len();
-        let sizes = if is_soak() { &all_sizes[..] } else { &all_sizes[one..=one] };
+        let index = number as usize * 31 % all_sizes.len();
+        let sizes = if is_soak() { &all_sizes[..] } else { &all_sizes[index..=index] };
         for sizes in sizes {
-            // A policy that takes no parameter takes one size of three.
+            // For a policy without a parameter, one of the three parameters is enough.
             let takes = |variant: &Variant| {
                 sizes.parameter == 1 || !is_soak() || has_parameter(variant.policy)
             };

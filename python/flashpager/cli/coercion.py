@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.core import TyperArgument, TyperOption
 
-#: Settings of an option of type ``Path`` with which Typer checks or changes more than is done here.
+#: Settings of an option of type ``Path`` that ask for checks or changes that only Typer makes.
 _PATH_SETTINGS = ("exists", "writable", "executable", "resolve_path", "path_type")
 
 

@@ -115,9 +115,9 @@ static bool has_other_pair(struct fp_swap *store, uint32_t block,
            read_other_page(store, block, shape, 2u * pair + 1u, header) == PAGE_META;
 }
 
-/* Reads the shape of a store of another one from the prefix of a block. Returns false if it has none
- * that this version knows; `store->other` then is what it has, if that is a store of another
- * version. */
+/* Reads the shape of another store from the prefix of a block. Returns false if the prefix has no
+ * shape that this version knows. If a store of another version has written it, its shape is then in
+ * `store->other`. */
 static bool read_shape(struct fp_swap *store, uint32_t block, struct fp_swap_shape *shape,
                        struct survey *survey)
 {
@@ -135,8 +135,8 @@ static bool read_shape(struct fp_swap *store, uint32_t block, struct fp_swap_sha
     return shape->program_bytes > META_HEADER && shape->block_bytes >= shape->program_bytes;
 }
 
-/* Returns true if a block of another shape counts. Then it is the newest, and `survey` has what it
- * reserves. */
+/* Returns true if a block of another shape counts. Then it is the newest, and `survey` has the blocks
+ * that it reserves. */
 static FP_APART bool other_counts(struct fp_swap *store, uint32_t block, struct survey *survey)
 {
     struct meta_header header;
@@ -168,7 +168,7 @@ static FP_APART bool other_counts(struct fp_swap *store, uint32_t block, struct 
     return true;
 }
 
-/* Notes that a block shows, with its generation. */
+/* Sets flags and the generation of a block that begins with a meta page. */
 static void show(struct fp_swap *store, uint32_t block, uint8_t flags, uint32_t generation,
                  bool first)
 {
@@ -251,7 +251,7 @@ static uint32_t end_of_pairs(struct fp_swap *store, uint32_t block, struct surve
         } else if (kind == PAGE_BLANK) {
             break;
         }
-        /* There may be more after what cannot be read. */
+        /* Valid pairs may follow a pair that cannot be read. */
     }
     if (end <= confirmed) {
         return 0;

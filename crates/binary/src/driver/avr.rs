@@ -314,7 +314,7 @@ fn moves(mut made: Instruction, opcode: u32, d: Register) -> Option<Instruction>
             let name = if opcode & 2 == 0 { "lpm" } else { "elpm" };
             let plus = if opcode & 1 == 0 { "" } else { "+" };
             made.text = format!("{name} r{d}, Z{plus}");
-            // Program memory, at an address that moves like one of data.
+            // A load from program memory, whose address moves like an address of data.
             made.load(1, pair(Z, 0), Some(d));
             if opcode & 1 != 0 {
                 step(&mut made, Z, 1);

@@ -173,7 +173,7 @@ fn no_write_is_lost_while_threads_write_to_pages_that_go() {
     const THREADS: usize = 4;
     const WRITES: u64 = 6000;
     let (workload, policy) = (workload(AccessPattern::Last), "random(3)".parse().unwrap());
-    // So few frames that pages are evicted while others of their words are written to.
+    // There are so few frames that a page is evicted while another of its words is written to.
     let live = Live { ram_pages: 6, ..live(&workload, &policy) };
     for (_, layout) in StoreLayout::ALL {
         let region = FaultRegion::new(PAGES).unwrap();

@@ -45,7 +45,7 @@ pub struct TorturePlan {
     pub choice: SlotChoice,
     /// Kinds of pages to draw from.
     pub pages: [u32; 4],
-    /// The medium held another store before.
+    /// True if the medium held another store before.
     pub second: bool,
 }
 
