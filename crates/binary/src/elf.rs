@@ -303,18 +303,18 @@ impl ElfFile {
             });
         }
         let Some(first) = sections.first().map(|section| section.offset) else {
-            let there: Vec<String> = self
+            let known: Vec<String> = self
                 .sections
                 .iter()
                 .filter(|section| section.bytes > 0 && !section.name.is_empty())
                 .map(|section| shown(&section.name))
                 .take(12)
                 .collect();
-            let there = if there.is_empty() { "no sections".into() } else { there.join(", ") };
+            let known = if known.is_empty() { "no sections".into() } else { known.join(", ") };
             return Err(Error::data(
                 file_name,
                 format!(
-                    "has no section {}; it has {there} (choose with --section)",
+                    "has no section {}; it has {known} (choose with --section)",
                     names.join(", ")
                 ),
             ));
@@ -348,7 +348,9 @@ impl ElfFile {
     /// States that one of `sections` is a copy in RAM; `None` if all run where they are stored.
     pub fn copy_in_ram(&self, sections: &[Section]) -> Option<String> {
         let is_one = |own: &&ElfSection| {
-            sections.iter().any(|one| one.name == own.name && one.address == own.address)
+            sections
+                .iter()
+                .any(|section| section.name == own.name && section.address == own.address)
         };
         self.sections.iter().filter(is_one).find_map(ElfSection::copy)
     }
@@ -437,7 +439,7 @@ impl ElfFile {
     /// Returns the functions outside `sections` under all of their names: name, address and bytes.
     pub fn names_outside(&self, sections: &[Section]) -> Vec<(String, u64, u64)> {
         let is_outside = |symbol: &&ElfSymbol| {
-            !sections.iter().any(|one| one.offset_of(symbol.address).is_some())
+            !sections.iter().any(|section| section.offset_of(symbol.address).is_some())
         };
         let mut functions: Vec<_> = self
             .symbols
@@ -451,11 +453,12 @@ impl ElfFile {
 
     /// Returns the code outside `sections`: the start and end of each other section with code.
     pub fn code_outside(&self, sections: &[Section]) -> Vec<(u64, u64)> {
-        let is_outside = |one: &&ElfSection| !sections.iter().any(|placed| placed.name == one.name);
+        let is_outside =
+            |section: &&ElfSection| !sections.iter().any(|placed| placed.name == section.name);
         let others = self.sections.iter().filter(|section| section.is_code);
         others
             .filter(is_outside)
-            .map(|one| (one.address, one.address.saturating_add(one.bytes)))
+            .map(|section| (section.address, section.address.saturating_add(section.bytes)))
             .collect()
     }
 
@@ -535,7 +538,8 @@ fn labels(
     functions: &[ElfSymbol],
     names: &mut usize,
 ) -> std::result::Result<Vec<ElfSymbol>, String> {
-    let mut begun: Vec<(u64, u64)> = functions.iter().map(|one| (one.address, one.bytes)).collect();
+    let mut begun: Vec<(u64, u64)> =
+        functions.iter().map(|function| (function.address, function.bytes)).collect();
     begun.sort_unstable();
     let is_in_function = |address: u64| {
         let before = &begun[..begun.partition_point(|(begin, _)| *begin <= address)];
@@ -572,7 +576,8 @@ fn labels(
 /// `named`. They get names as disassemblers make them. A function without a length reaches to the
 /// next one.
 fn unnamed(file: &object::File<'_>, named: &[ElfSymbol]) -> Vec<ElfSymbol> {
-    let mut held: Vec<(u64, u64)> = named.iter().map(|one| (one.address, one.bytes)).collect();
+    let mut held: Vec<(u64, u64)> =
+        named.iter().map(|symbol| (symbol.address, symbol.bytes)).collect();
     held.sort_unstable();
     let is_named = |address: u64| {
         let before = &held[..held.partition_point(|(begin, _)| *begin <= address)];
@@ -667,14 +672,14 @@ fn copied_segments(file: &object::File<'_>) -> Vec<LoadedSegment> {
     ) -> Vec<LoadedSegment> {
         let endian = elf.endian();
         let all = elf.elf_program_headers().iter();
-        all.filter(|one| one.p_type(endian) == elf::PT_LOAD)
-            .map(|one| LoadedSegment {
-                start: one.p_vaddr(endian).into(),
-                bytes: one.p_filesz(endian).into(),
-                stored: one.p_paddr(endian).into(),
-                is_executable: one.p_flags(endian).0 & PF_X.0 != 0,
+        all.filter(|header| header.p_type(endian) == elf::PT_LOAD)
+            .map(|header| LoadedSegment {
+                start: header.p_vaddr(endian).into(),
+                bytes: header.p_filesz(endian).into(),
+                stored: header.p_paddr(endian).into(),
+                is_executable: header.p_flags(endian).0 & PF_X.0 != 0,
             })
-            .filter(|one| one.bytes > 0)
+            .filter(|segment| segment.bytes > 0)
             .collect()
     }
     let mut segments = match file {
@@ -683,15 +688,18 @@ fn copied_segments(file: &object::File<'_>) -> Vec<LoadedSegment> {
         _ => return Vec::new(),
     };
     // Some linkers store nothing: all are at 0.
-    if segments.iter().all(|one| one.stored == segments[0].stored) {
+    if segments.iter().all(|segment| segment.stored == segments[0].stored) {
         return Vec::new();
     }
-    let in_place = segments.iter().find(|one| one.distance() == 0);
-    let with_entry = || segments.iter().find(|one| one.is_executable && one.holds(file.entry()));
-    let largest = || segments.iter().filter(|one| one.is_executable).max_by_key(|one| one.bytes);
+    let in_place = segments.iter().find(|segment| segment.distance() == 0);
+    let with_entry =
+        || segments.iter().find(|segment| segment.is_executable && segment.holds(file.entry()));
+    let largest = || {
+        segments.iter().filter(|segment| segment.is_executable).max_by_key(|segment| segment.bytes)
+    };
     let Some(first) = in_place.or_else(with_entry).or_else(largest) else { return Vec::new() };
     let distance = first.distance();
-    segments.retain(|one| one.distance() != distance);
+    segments.retain(|segment| segment.distance() != distance);
     segments
 }
 

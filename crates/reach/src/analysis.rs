@@ -307,7 +307,9 @@ impl<'a> Analysis<'a> {
         let least = if self.program.architecture == "arm" && code & 1 == 0 { 4 } else { 2 };
         let known = self.instructions.get(&(code, false)).cloned();
         let known = known.or_else(|| self.instructions.get(&(code, true)).cloned()).flatten();
-        known.or_else(|| self.instruction(code, false)).map_or(least, |one| one.bytes)
+        known
+            .or_else(|| self.instruction(code, false))
+            .map_or(least, |instruction| instruction.bytes)
     }
 
     /// Walks, with nothing known, code that has an entry besides the jumps that were seen: labels,
@@ -334,11 +336,12 @@ impl<'a> Analysis<'a> {
                 let plain = self.program.plain(site);
                 let Some(parts) = self.program.parts_of_function(plain) else { return Ok(false) };
                 for (start, end) in parts {
-                    let is_inside = |one: &&u64| (start..end).contains(&self.program.plain(**one));
+                    let is_inside =
+                        |code: &&u64| (start..end).contains(&self.program.plain(**code));
                     entries.extend(codes.iter().filter(is_inside));
                 }
             }
-            let is_new = |one: &u64| !started.contains(one) && self.may_run(*one);
+            let is_new = |code: &u64| !started.contains(code) && self.may_run(*code);
             let new: BTreeSet<u64> = entries.drain(..).filter(is_new).collect();
             if new.is_empty() {
                 return Ok(true);
@@ -448,7 +451,7 @@ impl<'a> Analysis<'a> {
     /// Most sets of arguments for a function: in a large program many for addresses of code alone.
     fn most_contexts(&self, arguments: &[Value]) -> usize {
         let is_code = |value: &Value| match value {
-            Value::Listed(numbers) => numbers.iter().all(|one| self.is_code(*one)),
+            Value::Listed(numbers) => numbers.iter().all(|number| self.is_code(*number)),
             _ => false,
         };
         if self.instances.len() < MANY_INSTANCES || arguments.iter().any(is_code) {
@@ -611,7 +614,7 @@ impl<'a> Analysis<'a> {
         if paths.condition.is_some_and(is_same) {
             paths.taken =
                 paths.taken.and_then(|state| self.execute(number, place, state, instruction));
-        } else if paths.condition.is_some_and(|one| is_same(one.negated())) {
+        } else if paths.condition.is_some_and(|condition| is_same(condition.negated())) {
             paths.skipped =
                 paths.skipped.and_then(|state| self.execute(number, place, state, instruction));
         } else {
@@ -626,7 +629,8 @@ impl<'a> Analysis<'a> {
             let taken = taken.and_then(|state| self.execute(number, place, state, instruction));
             paths = Paths { condition: Some(condition), taken, skipped };
         }
-        let sets_flags = |one: &Operation| matches!(one, Operation::Compare(..) | Operation::Flags);
+        let sets_flags =
+            |operation: &Operation| matches!(operation, Operation::Compare(..) | Operation::Flags);
         if instruction.flow != Flow::Next || instruction.operations.iter().any(sets_flags) {
             paths = Paths { taken: self.merged(paths), ..Paths::default() };
         }
@@ -713,8 +717,8 @@ impl<'a> Analysis<'a> {
     fn targets(&mut self, code: u64, value: &Value) -> Option<Vec<u64>> {
         let resolved = value.numbers(MOST_ADDRESSES).map(|all| {
             // The program does not call a null pointer. All other numbers are targets.
-            let is_null = |one: u64| self.program.plain(one) == 0 && !self.may_run(one);
-            let rest = all.iter().copied().filter(|one| !is_null(*one)).collect::<Vec<u64>>();
+            let is_null = |value: u64| self.program.plain(value) == 0 && !self.may_run(value);
+            let rest = all.iter().copied().filter(|value| !is_null(*value)).collect::<Vec<u64>>();
             if rest.is_empty() { all } else { rest }
         });
         resolved.or_else(|| {
@@ -742,8 +746,8 @@ impl<'a> Analysis<'a> {
         self.event(number, place.1, Event::Resolved);
         let mut after = None;
         for target in &targets {
-            let one = self.call(number, place, *target, state.clone(), targets.len() == 1);
-            after = self.either(after, one);
+            let callee_state = self.call(number, place, *target, state.clone(), targets.len() == 1);
+            after = self.either(after, callee_state);
         }
         after
     }
@@ -772,11 +776,11 @@ impl<'a> Analysis<'a> {
     /// True if a jump has the form of a return: to the link register, or to a word of the stack.
     fn is_return(&mut self, code: u64, register: Register) -> bool {
         let convention = self.decoder.convention();
-        let is_popped = |one: &Operation| {
-            matches!(one, Operation::Load { to, at, .. }
+        let is_popped = |operation: &Operation| {
+            matches!(operation, Operation::Load { to, at, .. }
                 if *to == Some(register) && at.base == Some(convention.stack))
         };
-        let is_popped = |one: Rc<Instruction>| one.operations.iter().any(is_popped);
+        let is_popped = |instruction: Rc<Instruction>| instruction.operations.iter().any(is_popped);
         register == convention.link || self.instruction(code, false).is_some_and(is_popped)
     }
 
@@ -864,8 +868,9 @@ impl<'a> Analysis<'a> {
     /// The values of arguments before a call: those in registers, then the first words on the stack.
     fn arguments(&self, state: &State) -> Vec<Value> {
         let convention = self.decoder.convention();
-        let given =
-            |place: usize| u8::try_from(place).map_or(Value::Memory, |one| Value::Given(one, 0));
+        let given = |place: usize| {
+            u8::try_from(place).map_or(Value::Memory, |argument| Value::Given(argument, 0))
+        };
         let registers = convention.arguments.iter().enumerate();
         let mut arguments: Vec<Value> = registers
             .map(|(place, register)| match state.value(*register) {
@@ -883,7 +888,9 @@ impl<'a> Analysis<'a> {
             let value = match self.stack_word(state, word) {
                 Some(Value::Stack(_) | Value::Given(..)) => given(arguments.len()),
                 // Other words may as well be no arguments: numbers would make too many contexts.
-                Some(Value::Listed(numbers)) if numbers.iter().all(|one| self.is_code(*one)) => {
+                Some(Value::Listed(numbers))
+                    if numbers.iter().all(|number| self.is_code(*number)) =>
+                {
                     Value::Listed(numbers.clone())
                 }
                 _ => Value::Any,
@@ -926,7 +933,7 @@ impl<'a> Analysis<'a> {
             if is_kept && register != convention.link {
                 continue;
             }
-            let place = convention.arguments.iter().position(|one| *one == register);
+            let place = convention.arguments.iter().position(|argument| *argument == register);
             // The ABI has two registers of results: an address that is left in another one is none.
             let place = place.filter(|place| *place < 2 || !self.arithmetic.notes.is_kept());
             let value = place.map_or(Value::Any, |place| summary.results[place].clone());
@@ -972,7 +979,8 @@ impl<'a> Analysis<'a> {
     fn opaque(&self, state: State) -> State {
         state.show_all();
         let convention = self.decoder.convention();
-        let preserved = (0..REGISTERS as u8).map(|one| convention.preserved.contains(&one));
+        let preserved =
+            (0..REGISTERS as u8).map(|register| convention.preserved.contains(&register));
         let summary = Summary {
             returns: true,
             results: vec![Value::Any; convention.arguments.len()],
@@ -994,7 +1002,7 @@ impl<'a> Analysis<'a> {
             convention.preserved.contains(register) || convention.stack == *register
         };
         let is_address = |register: Register| matches!(state.value(register), Value::Stack(_));
-        let passed = (0..REGISTERS as u8).filter(|one| !is_kept(one)).any(is_address);
+        let passed = (0..REGISTERS as u8).filter(|register| !is_kept(register)).any(is_address);
         state.is_escaped |= passed || state.holds_address();
     }
 
@@ -1007,7 +1015,7 @@ impl<'a> Analysis<'a> {
         // The first two registers hold results, which others than the known callers may read.
         let is_result = |register: u8| convention.arguments[2..].contains(&register);
         self.arithmetic.notes.note(|ledger| {
-            for register in (0..REGISTERS as u8).filter(|one| !is_result(*one)) {
+            for register in (0..REGISTERS as u8).filter(|candidate| !is_result(*candidate)) {
                 if Some(register) != convention.global {
                     ledger.lose(state.value(register));
                 }

@@ -72,10 +72,10 @@ impl Bases {
         match value {
             Value::Memory | Value::Given(..) => Some(Value::Memory),
             Value::Constants(base) => Some(Value::Constants(*base)),
-            Value::Listed(numbers) if numbers.iter().all(|one| self.is_memory(*one)) => {
+            Value::Listed(numbers) if numbers.iter().all(|number| self.is_memory(*number)) => {
                 Some(Value::Memory)
             }
-            Value::Listed(numbers) if numbers.iter().all(|one| self.is_constant(*one)) => {
+            Value::Listed(numbers) if numbers.iter().all(|number| self.is_constant(*number)) => {
                 Some(Value::Constants(numbers[0]))
             }
             Value::Span { .. } => {
@@ -113,7 +113,7 @@ impl Arithmetic {
     /// Keeps the constants of operands whose numbers are not in the result, or not as they were.
     fn noted(&self, operator: Operator, operands: (&Value, &Value), value: Value) -> Value {
         let (left, right) = operands;
-        let is_hidden = |one: &Value| matches!(one, Value::Initial(_));
+        let is_hidden = |value: &Value| matches!(value, Value::Initial(_));
         if (is_hidden(left) || is_hidden(right)) && !is_exact(&value) && !is_hidden(&value) {
             self.notes.note(|ledger| ledger.has_hidden_arguments = true);
         }
@@ -132,7 +132,7 @@ impl Arithmetic {
             }
             Operator::Subtract => {}
             _ => {
-                for operand in [left, right].into_iter().filter(|one| **one != value) {
+                for operand in [left, right].into_iter().filter(|operand| **operand != value) {
                     ledger.index(operand);
                 }
             }
@@ -153,7 +153,7 @@ impl Arithmetic {
         if value != Value::Any {
             return value;
         }
-        let are_numbers = [left, right].iter().all(|one| self.is_number(one));
+        let are_numbers = [left, right].iter().all(|operand| self.is_number(operand));
         match operator {
             _ if self.is_computed(operator, left, right) => Value::Computed,
             Operator::Multiply | Operator::Shift(_) => Value::Number,
@@ -173,8 +173,8 @@ impl Arithmetic {
     /// True if an unknown result may be a difference or the negative of an address.
     fn is_computed(&self, operator: Operator, left: &Value, right: &Value) -> bool {
         let is_negative = |value: &Value| {
-            value.single().is_some_and(|one| {
-                self.signed(one) < 0 && self.signed(one).unsigned_abs() >= LEAST_BASE
+            value.single().is_some_and(|number| {
+                self.signed(number) < 0 && self.signed(number).unsigned_abs() >= LEAST_BASE
             })
         };
         let is_input = [left, right].contains(&&Value::Computed);
@@ -184,7 +184,7 @@ impl Arithmetic {
                 Operator::Xor => true,
                 Operator::Multiply => [left, right]
                     .iter()
-                    .any(|one| one.single().is_some_and(|number| self.signed(number) < 0)),
+                    .any(|operand| operand.single().is_some_and(|number| self.signed(number) < 0)),
                 Operator::Add => is_negative(left) || is_negative(right),
                 _ => false,
             }

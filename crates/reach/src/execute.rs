@@ -163,7 +163,7 @@ impl Executor<'_> {
                     Some(numbers) => Value::listed(
                         numbers
                             .into_iter()
-                            .map(|one| i64::from(one as u32 as i32) as u64)
+                            .map(|number| i64::from(number as u32 as i32) as u64)
                             .collect(),
                     ),
                     None => match sum.bounds(all) {
@@ -178,7 +178,7 @@ impl Executor<'_> {
             }
             Expression::Insert(register, bits) => match state.value(register) {
                 Value::Listed(numbers) => {
-                    Value::listed(numbers.iter().map(|one| (one & 0xffff) | bits).collect())
+                    Value::listed(numbers.iter().map(|number| (number & 0xffff) | bits).collect())
                 }
                 _ => {
                     let any = Value::Span { low: bits, step: 1, count: 1 << 16 };
@@ -275,7 +275,8 @@ impl Executor<'_> {
                             ledger.literals.insert(at);
                         });
                     }
-                    let read = |one: &u64| self.contents(*one, bytes, is_signed, is_literal);
+                    let read =
+                        |address: &u64| self.contents(*address, bytes, is_signed, is_literal);
                     let values: Option<Vec<Vec<u64>>> = numbers.iter().map(read).collect();
                     Cell::of(values.map_or(unknown, |values| Value::listed(values.concat())))
                 }
@@ -296,7 +297,8 @@ impl Executor<'_> {
             Some((_, high)) if high <= mask_of(bytes) / 2 => cell,
             _ => match cell.value.numbers(MOST_ADDRESSES) {
                 Some(numbers) => {
-                    let numbers = numbers.into_iter().map(|one| self.sign_extended(one, bytes));
+                    let numbers =
+                        numbers.into_iter().map(|number| self.sign_extended(number, bytes));
                     Cell::of(Value::listed(numbers.collect()))
                 }
                 None => Cell::of(Value::Any),
@@ -321,8 +323,8 @@ impl Executor<'_> {
                 self.variables.iter().find_map(|known| known.values(at, bytes, initial))?
             }
         };
-        let extend = |one: u64| {
-            let low = one & mask_of(bytes);
+        let extend = |number: u64| {
+            let low = number & mask_of(bytes);
             if is_signed { self.sign_extended(low, bytes) } else { low }
         };
         Some(numbers.into_iter().map(extend).collect())
@@ -356,15 +358,15 @@ impl Executor<'_> {
 
     /// Records the accesses to addresses that are not RAM.
     fn classify(&self, numbers: &[u64], bytes: u8, is_write: bool, accesses: &mut Vec<Access>) {
-        let memory = |one: &u64| {
-            let last = one.saturating_add(u64::from(bytes) - 1);
-            match (self.program.memory_at(*one), self.program.memory_at(last)) {
+        let memory = |address: &u64| {
+            let last = address.saturating_add(u64::from(bytes) - 1);
+            match (self.program.memory_at(*address), self.program.memory_at(last)) {
                 (first, last) if first == last => first,
                 (Memory::Flash, _) | (_, Memory::Flash) => Memory::Flash,
                 _ => Memory::Unknown,
             }
         };
-        let is = |kind: Memory| move |one: &&u64| memory(one) == kind;
+        let is = |kind: Memory| move |address: &&u64| memory(address) == kind;
         let in_flash: Vec<u64> = numbers.iter().filter(is(Memory::Flash)).copied().collect();
         if let Some(address) = in_flash.first() {
             let is_certain = in_flash.len() == numbers.len();
@@ -434,7 +436,7 @@ impl Executor<'_> {
                 } else {
                     let value = match cell.value.numbers(MOST_ADDRESSES) {
                         Some(numbers) => {
-                            Value::listed(numbers.iter().map(|one| one & mask).collect())
+                            Value::listed(numbers.iter().map(|number| number & mask).collect())
                         }
                         None => Value::span(0, mask, 1, self.arithmetic.mask),
                     };
@@ -448,9 +450,9 @@ impl Executor<'_> {
         state.is_escaped |= matches!(cell.value, Value::Stack(_));
         if let Some(numbers) = at.numbers(MOST_ADDRESSES) {
             self.classify(&numbers, bytes, true, accesses);
-            let is_constant = |one: &&u64| {
-                self.program.memory_at(**one) == Memory::Ram
-                    && self.program.constant(**one, 1, false).is_some()
+            let is_constant = |address: &&u64| {
+                self.program.memory_at(**address) == Memory::Ram
+                    && self.program.constant(**address, 1, false).is_some()
             };
             if let Some(address) = numbers.iter().find(is_constant) {
                 accesses.push(Access::Constant { address: *address });

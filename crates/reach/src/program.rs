@@ -61,7 +61,7 @@ pub struct Program {
     /// Functions by address, without the bit of Thumb.
     functions: BTreeMap<u64, Symbol>,
     objects: BTreeMap<u64, Symbol>,
-    /// The addresses of functions that are no mere labels, with the bit of Thumb.
+    /// The addresses of functions without those of mere labels, with the bit of Thumb.
     pub entries: BTreeSet<u64>,
     /// All names of functions and labels in code, with their addresses; the lowest bit is set for
     /// Thumb.
@@ -91,7 +91,7 @@ pub struct MemoryRequest {
     pub ram: StatedMemory,
     pub flash: StatedMemory,
     pub rom: StatedMemory,
-    /// True if functions are taken for RAM that the link has in flash.
+    /// True if functions that the link has in flash are assumed to lie in RAM.
     pub is_pinned: bool,
 }
 
@@ -112,7 +112,7 @@ impl StatedMemory {
     pub fn parse(flag: &str, stated: &[String]) -> Result<Self> {
         let mut memory = Self::default();
         for text in stated {
-            if text.starts_with(|one: char| one.is_ascii_digit()) {
+            if text.starts_with(|character: char| character.is_ascii_digit()) {
                 let range = range(text).ok_or_else(|| {
                     Error::design(format!(
                         "{flag} {}: is no range of addresses, as 0x20000000-0x20040000 or \
@@ -190,10 +190,13 @@ impl Program {
             stored: header
                 .sections
                 .iter()
-                .filter(|one| {
-                    one.address != one.load_address && one.content != SectionContent::Zeroed
+                .filter(|section| {
+                    section.address != section.load_address
+                        && section.content != SectionContent::Zeroed
                 })
-                .map(|one| (one.load_address, one.load_address.saturating_add(one.bytes)))
+                .map(|section| {
+                    (section.load_address, section.load_address.saturating_add(section.bytes))
+                })
                 .collect(),
         };
         program.read_symbols(&file, is_arm);
@@ -263,7 +266,7 @@ impl Program {
             }
         }
         modes.sort_unstable();
-        // A label of an assembler has no bit of Thumb; its mapping symbol knows.
+        // A label of an assembler lacks the bit of Thumb, which follows from its mapping symbol.
         for (_, address) in &mut self.names {
             let place = modes.partition_point(|(at, _)| *at <= *address & !bit);
             if is_arm && place.checked_sub(1).is_some_and(|place| modes[place].1) {
@@ -290,15 +293,18 @@ impl Program {
         if !self.is_thumb_only {
             return None;
         }
-        let section = self.sections.iter().find(|one| SECTIONS.contains(&one.name.as_str()));
+        let section =
+            self.sections.iter().find(|section| SECTIONS.contains(&section.name.as_str()));
         let object = || {
             let objects = self.objects.values().chain(self.functions.values());
             objects
-                .filter(|one| one.end > one.address && OBJECTS.contains(&one.name.as_str()))
-                .map(|one| (one.address, one.end))
+                .filter(|symbol| {
+                    symbol.end > symbol.address && OBJECTS.contains(&symbol.name.as_str())
+                })
+                .map(|symbol| (symbol.address, symbol.end))
                 .next()
         };
-        let (start, end) = section.map(|one| (one.start, one.end)).or_else(object)?;
+        let (start, end) = section.map(|section| (section.start, section.end)).or_else(object)?;
         let words = (start..end).step_by(4).skip(2);
         let handlers = words.filter_map(|at| {
             let bytes = self.bytes_at(at)?.first_chunk::<4>()?;
@@ -319,8 +325,8 @@ impl Program {
         self.names.iter().any(|(name, _)| name.starts_with("OUTLINED_FUNCTION_"))
     }
 
-    /// True if the program has functions that return behind a call more than once, or in another
-    /// function: `setjmp`, and what catches exceptions.
+    /// True if the program has functions that return more than once or into another function:
+    /// `setjmp`, and functions that catch exceptions.
     pub fn has_hidden_returns(&self) -> bool {
         const NAMES: [&str; 10] = [
             "setjmp",
@@ -340,22 +346,22 @@ impl Program {
     /// The function around an address and the parts of it that a compiler has moved away, each from
     /// its address to that of the next function. `None` if no function is named before the address.
     pub fn parts_of_function(&self, address: u64) -> Option<Vec<AddressRange>> {
-        let is_typed = |one: &&Symbol| {
-            self.entries.contains(&one.address) || self.entries.contains(&(one.address | 1))
+        let is_typed = |symbol: &&Symbol| {
+            self.entries.contains(&symbol.address) || self.entries.contains(&(symbol.address | 1))
         };
         let typed: Vec<&Symbol> = self.functions.values().filter(is_typed).collect();
-        let place = typed.partition_point(|one| one.address <= address).checked_sub(1)?;
+        let place = typed.partition_point(|symbol| symbol.address <= address).checked_sub(1)?;
         let section = self.section_at(address)?;
         if typed[place].address < section.start {
             return None;
         }
         let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
         let own = stem(&typed[place].name);
-        let parts = typed.iter().enumerate().filter(|(_, one)| stem(&one.name) == own);
-        let range = |(place, one): (usize, &&Symbol)| {
-            let end = self.section_at(one.address).map_or(one.end, |section| section.end);
+        let parts = typed.iter().enumerate().filter(|(_, symbol)| stem(&symbol.name) == own);
+        let range = |(place, symbol): (usize, &&Symbol)| {
+            let end = self.section_at(symbol.address).map_or(symbol.end, |section| section.end);
             let next = typed.get(place + 1).map_or(end, |next| next.address.min(end));
-            (one.address, next)
+            (symbol.address, next)
         };
         Some(parts.map(range).collect())
     }
@@ -392,7 +398,9 @@ impl Program {
     /// `None` if they cannot be told from data.
     pub fn code_regions(&self) -> Option<Vec<(u64, u64, u64)>> {
         let mut regions = Vec::new();
-        for section in self.sections.iter().filter(|one| one.is_code && one.end > one.start) {
+        for section in
+            self.sections.iter().filter(|section| section.is_code && section.end > section.start)
+        {
             let marks: Vec<_> = self
                 .marks
                 .range((section.start, 0)..(section.end, 0))
@@ -447,14 +455,14 @@ impl Program {
 
     /// Sections of RAM, and the functions and objects of a known size.
     pub fn extents(&self) -> (Vec<AddressRange>, Vec<AddressRange>) {
-        let range = |one: &Section| (one.start, one.end);
-        let sections = self.sections.iter().filter(|one| one.is_ram).map(range).collect();
+        let range = |section: &Section| (section.start, section.end);
+        let sections = self.sections.iter().filter(|section| section.is_ram).map(range).collect();
         let symbols = self.objects.values().chain(self.functions.values());
-        let sized = symbols.filter(|one| one.end > one.address);
-        (sections, sized.map(|one| (one.address, one.end)).collect())
+        let sized = symbols.filter(|symbol| symbol.end > symbol.address);
+        (sections, sized.map(|symbol| (symbol.address, symbol.end)).collect())
     }
 
-    /// Takes the function that begins at an address for RAM.
+    /// Assumes that the function that begins at an address lies in RAM.
     pub fn take_for_ram(&mut self, address: u64) {
         let Some(function) = self.functions.get(&address) else { return };
         let next = self.functions.range(address + 1..).next().map(|(start, _)| *start);
@@ -505,11 +513,11 @@ impl Program {
     pub fn bases(&self, mask: u64) -> Bases {
         let range = |section: &Section| (section.start, section.end);
         let mut bases = Bases { mask, ..Bases::default() };
-        bases.memory.extend(self.sections.iter().filter(|one| one.is_ram).map(range));
+        bases.memory.extend(self.sections.iter().filter(|section| section.is_ram).map(range));
         bases.memory.extend(&self.ram);
         bases.sections = bases.memory.clone();
         bases.memory.extend(&self.devices);
-        bases.flash.extend(self.sections.iter().filter(|one| !one.is_ram).map(range));
+        bases.flash.extend(self.sections.iter().filter(|section| !section.is_ram).map(range));
         bases.flash.extend(&self.flash);
         bases.flash.extend(&self.rom);
         bases.flash.extend(&self.stored);
@@ -522,7 +530,7 @@ impl Program {
         section.data.get((address - section.start) as usize..)
     }
 
-    /// The number in memory that no program writes; `None` where it may be written.
+    /// The number at an address whose memory the program never writes; `None` if it may be written.
     pub fn constant(&self, address: u64, bytes: u8, is_literal: bool) -> Option<u64> {
         let section = self.section_at(address)?;
         let is_in_function = || {
@@ -571,8 +579,7 @@ impl Program {
         (address < object.end).then_some(object)
     }
 
-    /// The address at which the program in RAM is entered by the code address `code`, without the bit
-    /// of Thumb.
+    /// The address of the instruction that a jump to `code` executes: `code` without the bit of Thumb.
     pub fn plain(&self, code: u64) -> u64 {
         if self.architecture == "arm" { code & !1 } else { code }
     }
@@ -582,7 +589,7 @@ impl Program {
 fn is_left_alone(name: &str) -> bool {
     let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
     let letters = letters.to_lowercase();
-    ["noinit", "uninit", "noload", "persist"].iter().any(|one| letters.contains(one))
+    ["noinit", "uninit", "noload", "persist"].iter().any(|word| letters.contains(word))
 }
 
 /// True for a section without contents that startup code zeroes, by its name.
@@ -597,7 +604,7 @@ fn has_double(name: &str) -> bool {
     let letters = words.next().unwrap_or_default().trim_start_matches("rv");
     let is_versioned = |word: &str| {
         word.strip_prefix('d')
-            .is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
+            .is_some_and(|rest| rest.starts_with(|character: char| character.is_ascii_digit()))
     };
     letters.contains(['d', 'g']) || words.any(is_versioned)
 }
@@ -614,7 +621,7 @@ fn sections(
         [("--ram", true, &request.ram), ("--flash", false, &request.flash)]
             .into_iter()
             .flat_map(|(flag, is_ram, memory)| {
-                memory.sections.iter().map(move |one| (flag, is_ram, one))
+                memory.sections.iter().map(move |pattern| (flag, is_ram, pattern))
             })
             .collect();
     if let Some(pattern) = request.rom.sections.first() {
@@ -625,8 +632,10 @@ fn sections(
     for section in file.sections() {
         let Ok(name) = section.name() else { continue };
         let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
-        let stated: Option<&ProgramSection> = header.sections.iter().find(|one| {
-            one.name == name && one.address == section.address() && one.bytes == section.size()
+        let stated: Option<&ProgramSection> = header.sections.iter().find(|header_section| {
+            header_section.name == name
+                && header_section.address == section.address()
+                && header_section.bytes == section.size()
         });
         let Some(stated) = stated else { continue };
         let mut is_ram =
@@ -652,10 +661,11 @@ fn sections(
         });
     }
     if let Some(unused) = used.iter().position(|used| !used) {
-        let there: Vec<String> = sections.iter().map(|one| shown(&one.name)).take(12).collect();
+        let known: Vec<String> =
+            sections.iter().map(|section| shown(&section.name)).take(12).collect();
         let (flag, _, pattern) = &stated_sections[unused];
         let pattern = shown(pattern);
-        let message = format!("has no section '{pattern}' ({flag}); it has {}", there.join(", "));
+        let message = format!("has no section '{pattern}' ({flag}); it has {}", known.join(", "));
         return Err(Error::data(place, message));
     }
     sections.sort_by_key(|section| section.start);

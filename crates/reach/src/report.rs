@@ -168,7 +168,7 @@ pub fn reach(
     entries.dedup();
     // A root in flash is a finding itself; what it reaches is not walked.
     let in_ram = |entry: &u64| program.memory_at(program.plain(*entry)) == Memory::Ram;
-    let (walked, outside): (Vec<u64>, Vec<u64>) = entries.iter().partition(|one| in_ram(one));
+    let (walked, outside): (Vec<u64>, Vec<u64>) = entries.iter().partition(|entry| in_ram(entry));
     let mut analysis = Analysis::new(&program, decoder.as_ref(), &calls, &[]);
     let mut numbers = Vec::new();
     if !walked.is_empty() {
@@ -230,8 +230,10 @@ fn known_variables(
     let all = Variables::unwritten(&extents);
     let mut steps = MOST_STEPS;
     // Three walks at least, of four bytes an instruction at most.
-    let code = program.sections.iter().filter(|one| one.is_code);
-    if code.map(|one| one.data.len() as u64 / 4 * 3).sum::<u64>() > steps || program.is_outlined() {
+    let code = program.sections.iter().filter(|section| section.is_code);
+    if code.map(|section| section.data.len() as u64 / 4 * 3).sum::<u64>() > steps
+        || program.is_outlined()
+    {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
@@ -299,9 +301,9 @@ fn check_calls(program: &Program, analysis: &Analysis<'_>, request: &ReachReques
         .collect();
     for (site, _) in &request.calls {
         let address = call_site(program, site);
-        let inside = |one: &u64| {
-            Some(*one) == address
-                || program.function_at(*one).map(|function| function.address) == address
+        let inside = |site_address: &u64| {
+            Some(*site_address) == address
+                || program.function_at(*site_address).map(|function| function.address) == address
         };
         if !sites.iter().any(inside) {
             let message =
@@ -329,7 +331,7 @@ fn pin(
     pinned: &[String],
     unknown: &mut Vec<String>,
 ) -> Result<BTreeMap<String, u64>> {
-    let mut found = BTreeMap::new();
+    let mut addresses = BTreeMap::new();
     for text in pinned {
         let is_range = text.starts_with("0x");
         let named =
@@ -342,14 +344,14 @@ fn pin(
         }
         for (name, address) in named {
             program.take_for_ram(program.plain(address));
-            let name = match found.get(&name) {
+            let name = match addresses.get(&name) {
                 Some(other) if *other != address => format!("{name}@{address:#x}"),
                 _ => name,
             };
-            found.insert(name, address);
+            addresses.insert(name, address);
         }
     }
-    Ok(found)
+    Ok(addresses)
 }
 
 /// The functions of a name, or of the name of an input section that has one function.
@@ -360,8 +362,8 @@ fn pinned_by_name(program: &Program, text: &str) -> Vec<(String, u64)> {
         Some((_, section)) => section.strip_prefix("text.").unwrap_or(section),
         None => text.strip_prefix(".text.").unwrap_or(text),
     };
-    let is_meant = |one: &str| is_called(one, name) || demangled(one) == name;
-    program.names.iter().filter(|(one, _)| is_meant(one)).cloned().collect()
+    let is_meant = |symbol: &str| is_called(symbol, name) || demangled(symbol) == name;
+    program.names.iter().filter(|(symbol, _)| is_meant(symbol)).cloned().collect()
 }
 
 /// The functions that begin in a range of addresses; labels if there is no function.
@@ -436,7 +438,7 @@ fn calls(
         })?;
         let mut targets = Vec::new();
         for name in names {
-            let named = program.names.iter().filter(|(one, _)| is_called(one, name));
+            let named = program.names.iter().filter(|(symbol, _)| is_called(symbol, name));
             let before = targets.len();
             targets.extend(named.map(|(_, address)| *address));
             if targets.len() == before {
@@ -517,9 +519,9 @@ impl Reporter<'_> {
                 }
                 _ => {}
             }
-            let Some(one) = self.observation(event) else { continue };
+            let Some(observation) = self.observation(event) else { continue };
             let here = self.program.function_at(site).map_or(site, |function| function.address);
-            let place = match one.target {
+            let place = match observation.target {
                 // All accesses to an object are one finding.
                 Some(target) => {
                     let object = self.program.object_at(target);
@@ -529,7 +531,7 @@ impl Reporter<'_> {
             };
             let depth = |number: &usize| self.path(&parents, *number).len();
             let (sites, nearest) = groups
-                .entry((one.kind, place, one.text))
+                .entry((observation.kind, place, observation.text))
                 .or_insert_with(|| (BTreeSet::new(), *number));
             if depth(number) < depth(nearest) {
                 *nearest = *number;
@@ -549,7 +551,7 @@ impl Reporter<'_> {
             }
             findings.push(Finding { kind, path, site, sites: sites.len() as u64, text });
         }
-        findings.sort_by_key(|one| (one.kind, one.path.len(), one.site));
+        findings.sort_by_key(|finding| (finding.kind, finding.path.len(), finding.site));
         self.summary(findings, roots, &parents, &indirect)
     }
 
@@ -565,12 +567,12 @@ impl Reporter<'_> {
             reached.map(|number| self.analysis.instances[*number].entry).collect();
         let in_flash: FxHashSet<u64> = findings
             .iter()
-            .filter(|one| one.kind == FindingKind::ReachesCode)
-            .filter_map(|one| one.path.last().map(|step| step.address))
+            .filter(|finding| finding.kind == FindingKind::ReachesCode)
+            .filter_map(|finding| finding.path.last().map(|step| step.address))
             .collect();
         let verdict = match findings.first() {
             None => Verdict::Closed,
-            Some(_) if findings.iter().all(|one| one.kind == FindingKind::CannotTell) => {
+            Some(_) if findings.iter().all(|finding| finding.kind == FindingKind::CannotTell) => {
                 Verdict::CannotTell
             }
             Some(_) => Verdict::NotClosed,
@@ -610,7 +612,7 @@ impl Reporter<'_> {
             }
         }
         let instances = &self.analysis.instances;
-        for instance in instances.iter().filter(|one| reached.contains(&one.entry)) {
+        for instance in instances.iter().filter(|instance| reached.contains(&instance.entry)) {
             for code in instance.codes() {
                 add(instance.entry, code);
             }

@@ -170,7 +170,7 @@ impl Value {
 
     fn without(&self, number: u64) -> Option<Self> {
         let Self::Listed(numbers) = self else { return Some(self.clone()) };
-        let rest: Rc<[u64]> = numbers.iter().copied().filter(|one| *one != number).collect();
+        let rest: Rc<[u64]> = numbers.iter().copied().filter(|other| *other != number).collect();
         (!rest.is_empty()).then_some(Self::Listed(rest))
     }
 

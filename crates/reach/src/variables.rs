@@ -82,7 +82,7 @@ impl Notes {
         for value in [one, other] {
             match value {
                 Value::Listed(numbers) => {
-                    bases.extend(numbers.iter().filter(|one| ledger.is_near(**one)));
+                    bases.extend(numbers.iter().filter(|number| ledger.is_near(**number)));
                 }
                 Value::Near(numbers) => bases.extend(numbers.iter()),
                 _ => ledger.index(value),
@@ -152,7 +152,7 @@ impl Ledger {
     fn lose_bits(&mut self, value: &Value) {
         let (low, high) = match value {
             Value::Listed(numbers) | Value::Near(numbers) => {
-                self.has_lost_bit |= numbers.iter().any(|one| self.bit_byte(*one).is_some());
+                self.has_lost_bit |= numbers.iter().any(|number| self.bit_byte(*number).is_some());
                 return;
             }
             Value::Span { low, step, count } if is_exact(value) => {
@@ -169,8 +169,9 @@ impl Ledger {
     /// Notes addresses of code that go where they are not followed.
     fn lose_code(&mut self, value: &Value) {
         let Some(numbers) = value.numbers(MOST_ADDRESSES) else { return };
-        let is_code =
-            |one: &u64| self.code_ranges.iter().any(|(start, end)| (*start..*end).contains(one));
+        let is_code = |address: &u64| {
+            self.code_ranges.iter().any(|(start, end)| (*start..*end).contains(address))
+        };
         let found: Vec<u64> = numbers.into_iter().filter(is_code).collect();
         self.lost_code.extend(found);
     }
@@ -199,7 +200,7 @@ impl Ledger {
     /// True if a number of a value is in the ranges.
     pub fn has_address(&self, value: &Value) -> bool {
         match value {
-            Value::Listed(numbers) => numbers.iter().any(|one| self.is_inside(*one)),
+            Value::Listed(numbers) => numbers.iter().any(|number| self.is_inside(*number)),
             _ => self.span(value).is_some(),
         }
     }
@@ -211,7 +212,7 @@ impl Ledger {
         match value {
             Value::Listed(numbers) => {
                 let inside: Vec<u64> =
-                    numbers.iter().copied().filter(|one| self.is_inside(*one)).collect();
+                    numbers.iter().copied().filter(|number| self.is_inside(*number)).collect();
                 self.lost.extend(inside);
             }
             Value::Near(numbers) => self.indexed.extend(numbers.iter()),
@@ -226,7 +227,7 @@ impl Ledger {
         match value {
             Value::Listed(numbers) => {
                 let inside: Vec<u64> =
-                    numbers.iter().copied().filter(|one| self.is_near(*one)).collect();
+                    numbers.iter().copied().filter(|number| self.is_near(*number)).collect();
                 self.indexed.extend(inside);
             }
             Value::Near(numbers) => self.indexed.extend(numbers.iter()),
@@ -241,7 +242,7 @@ impl Ledger {
             return;
         };
         // Memory holds the low bytes of the register alone.
-        let low = |one: u64| one & mask_of(bytes);
+        let low = |number: u64| number & mask_of(bytes);
         let numbers = value.numbers(MOST_VALUES as u64);
         let numbers = numbers.map(|all| all.into_iter().map(low).collect());
         let stores = Stores { bytes, numbers };
@@ -276,19 +277,20 @@ impl Extents {
     /// Divides sections into the objects in them and the gaps between.
     pub fn new(sections: &[(u64, u64)], mut objects: Vec<(u64, u64)>) -> Self {
         objects.sort_unstable();
-        let mut edges: BTreeSet<u64> = sections.iter().flat_map(|one| [one.0, one.1]).collect();
+        let mut edges: BTreeSet<u64> =
+            sections.iter().flat_map(|section| [section.0, section.1]).collect();
         let mut last: Option<(u64, u64)> = None;
         for (start, end) in objects {
             match &mut last {
                 // Objects that overlap are one.
                 Some((_, before)) if start < *before => *before = (*before).max(end),
                 _ => {
-                    edges.extend(last.into_iter().flat_map(|one| [one.0, one.1]));
+                    edges.extend(last.into_iter().flat_map(|object| [object.0, object.1]));
                     last = Some((start, end));
                 }
             }
         }
-        edges.extend(last.into_iter().flat_map(|one| [one.0, one.1]));
+        edges.extend(last.into_iter().flat_map(|object| [object.0, object.1]));
         Self { edges: edges.into_iter().collect() }
     }
 
@@ -330,7 +332,7 @@ impl Variables {
         }
         let mut left = self.with_stores(notes);
         let has_none = ledger.has_hidden_arguments || ledger.has_lost_bit;
-        left.ranges.retain(|one| !reached.contains(one) && !has_none);
+        left.ranges.retain(|range| !reached.contains(range) && !has_none);
         left
     }
 

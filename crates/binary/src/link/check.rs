@@ -219,9 +219,11 @@ pub fn check_pinned(
 ) -> Result<CheckedPins> {
     let observed = observed(elf, file_name, pinned, map)?;
     let program = ProgramFile::parse(elf).map_err(|message| Error::data(file_name, message))?;
-    let is_copying = program.sections.iter().any(|one| one.address != one.load_address);
-    let code = |one: &&ProgramSection| one.content == SectionContent::Code && one.is_in_place();
-    let largest = program.sections.iter().filter(code).max_by_key(|one| one.bytes);
+    let is_copying = program.sections.iter().any(|section| section.address != section.load_address);
+    let code = |section: &&ProgramSection| {
+        section.content == SectionContent::Code && section.is_in_place()
+    };
+    let largest = program.sections.iter().filter(code).max_by_key(|section| section.bytes);
     let mut checked = CheckedPins::default();
     for (number, (line, places)) in pinned.iter().zip(&observed.placed).enumerate() {
         if places.is_empty() {
@@ -234,8 +236,8 @@ pub fn check_pinned(
             }
         }
         for PlacedUnit { address, name } in places {
-            let section = program.sections.iter().find(|one| {
-                address.checked_sub(one.address).is_some_and(|ahead| ahead < one.bytes)
+            let section = program.sections.iter().find(|section| {
+                address.checked_sub(section.address).is_some_and(|ahead| ahead < section.bytes)
             });
             let fault = match section {
                 Some(section) if !section.is_in_place() => {
@@ -276,21 +278,21 @@ struct ObservedPlacement {
 
 impl ObservedPlacement {
     fn judged(mut self, order: &[OrderLine]) -> CheckedLink {
-        self.others.sort_by_key(|one| one.address);
+        self.others.sort_by_key(|unit| unit.address);
         for places in &mut self.placed {
-            places.sort_by_key(|one| one.address);
+            places.sort_by_key(|unit| unit.address);
         }
         // Every unit with the number of its line, in the sequence of the order.
         let numbered = self.placed.iter().enumerate();
         let sequence: Vec<(usize, &PlacedUnit)> = numbered
-            .flat_map(|(number, places)| places.iter().map(move |one| (number, one)))
+            .flat_map(|(number, places)| places.iter().map(move |unit| (number, unit)))
             .collect();
-        let obeys = longest_ascent(sequence.iter().map(|(_, one)| one.address));
+        let obeys = longest_ascent(sequence.iter().map(|(_, unit)| unit.address));
         let mut by_address: Vec<(u64, &str)> = sequence
             .iter()
-            .map(|(_, one)| *one)
+            .map(|(_, unit)| *unit)
             .chain(&self.others)
-            .map(|one| (one.address, one.name.as_str()))
+            .map(|unit| (unit.address, unit.name.as_str()))
             .collect();
         by_address.sort_unstable();
         let before = |address: u64| {
@@ -318,26 +320,26 @@ impl ObservedPlacement {
                 });
             }
         }
-        for (at, (_, one)) in sequence.iter().enumerate().filter(|(at, _)| !obeys.contains(at)) {
+        for (at, (_, unit)) in sequence.iter().enumerate().filter(|(at, _)| !obeys.contains(at)) {
             let wanted = at.checked_sub(1).map_or("", |at| sequence[at].1.name.as_str());
             disobeyed.push(OrderViolation {
-                name: one.name.clone(),
+                name: unit.name.clone(),
                 fault: ViolationKind::Elsewhere,
-                address: Some(one.address),
-                behind: before(one.address),
+                address: Some(unit.address),
+                behind: before(unit.address),
                 wanted_behind: wanted.to_owned(),
             });
         }
         let obeying = || sequence.iter().enumerate().filter(|(at, _)| obeys.contains(at));
-        let first = obeying().map(|(_, (_, one))| one.address).min();
-        let last = obeying().map(|(_, (_, one))| one.address).max();
-        for one in &self.others {
-            if Some(one.address) > first && Some(one.address) < last {
+        let first = obeying().map(|(_, (_, unit))| unit.address).min();
+        let last = obeying().map(|(_, (_, unit))| unit.address).max();
+        for unit in &self.others {
+            if Some(unit.address) > first && Some(unit.address) < last {
                 disobeyed.push(OrderViolation {
-                    name: one.name.clone(),
+                    name: unit.name.clone(),
                     fault: ViolationKind::Between,
-                    address: Some(one.address),
-                    behind: before(one.address),
+                    address: Some(unit.address),
+                    behind: before(unit.address),
                     wanted_behind: String::new(),
                 });
             }
@@ -391,7 +393,9 @@ fn by_map(
     let sections = sections_of(file);
     let is_there = |name: &str| {
         let mut outputs = map.outputs.iter().filter(|output| output.name == name);
-        outputs.any(|one| sections.contains(&(one.name.clone(), one.address, one.bytes)))
+        outputs.any(|section| {
+            sections.contains(&(section.name.clone(), section.address, section.bytes))
+        })
     };
     let mut placed: Vec<Vec<PlacedUnit>> = order.iter().map(|_| Vec::new()).collect();
     let mut unnamed: Vec<&InputSection> = Vec::new();
@@ -423,7 +427,9 @@ fn by_map(
 fn sections_of(file: &object::File<'_>) -> FxHashSet<(String, u64, u64)> {
     use object::ObjectSection;
     file.sections()
-        .filter_map(|one| Some((one.name().ok()?.to_owned(), one.address(), one.size())))
+        .filter_map(|section| {
+            Some((section.name().ok()?.to_owned(), section.address(), section.size()))
+        })
         .collect()
 }
 
@@ -657,7 +663,7 @@ fn by_symbols(
                     .unwrap_or_default()
             }
         };
-        let mut addresses: Vec<u64> = functions.iter().map(|one| one.address).collect();
+        let mut addresses: Vec<u64> = functions.iter().map(|function| function.address).collect();
         addresses.sort_unstable();
         addresses.dedup();
         if addresses.len() > 1 && matches!(line, OrderLine::Section { .. }) {
@@ -696,8 +702,9 @@ fn of_object<'a>(functions: &[&'a ProgramFunction], object: &str) -> Vec<&'a Pro
         name.split('.').next().unwrap_or(name).trim_start_matches('*').replace(['[', ']'], "")
     };
     let wanted = stem(object);
-    let is_of =
-        |one: &&&ProgramFunction| one.source.as_deref().is_some_and(|it| stem(it) == wanted);
+    let is_of = |function: &&&ProgramFunction| {
+        function.source.as_deref().is_some_and(|it| stem(it) == wanted)
+    };
     functions.iter().filter(is_of).copied().collect()
 }
 

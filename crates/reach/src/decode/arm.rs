@@ -342,7 +342,7 @@ impl Lift<'_> {
 
     /// Bytes of the widest register of floating point or vectors before an operand.
     fn vector_bytes(&self, place: usize) -> u8 {
-        let is_wide = |one: &Text<'_>| one.word().is_some_and(|word| word.starts_with('q'));
+        let is_wide = |operand: &Text<'_>| operand.word().is_some_and(|word| word.starts_with('q'));
         if self.operands[..place].iter().any(is_wide) { 16 } else { 8 }
     }
 
@@ -350,7 +350,7 @@ impl Lift<'_> {
         let place = self.memory_place()?;
         let (at, base, _) = self.memory(place)?;
         let rest = name.get(3..).unwrap_or_default();
-        if name == "vldr" || self.operands[..place].iter().any(|one| is_vector(one)) {
+        if name == "vldr" || self.operands[..place].iter().any(|operand| is_vector(operand)) {
             self.made.load(None, at, self.vector_bytes(place));
             return self.write_back(place);
         }
@@ -375,7 +375,7 @@ impl Lift<'_> {
         let place = self.memory_place()?;
         let (at, ..) = self.memory(place)?;
         let rest = name.get(3..).unwrap_or_default();
-        if name == "vstr" || self.operands[..place].iter().any(|one| is_vector(one)) {
+        if name == "vstr" || self.operands[..place].iter().any(|operand| is_vector(operand)) {
             self.made.store(None, at, self.vector_bytes(place));
             return self.write_back(place);
         }
@@ -588,7 +588,7 @@ impl Lift<'_> {
         let is_branch = self.is_branch
             || ["le", "letp", "dls", "wls", "bf", "bfl", "bfx", "bxns", "blxns", "bxaut"]
                 .iter()
-                .any(|one| name.starts_with(one) && !matches!(name, "bfi" | "bfc"));
+                .any(|prefix| name.starts_with(prefix) && !matches!(name, "bfi" | "bfc"));
         if is_branch {
             self.made.flow = Flow::Trap("branches in a way that is not followed");
             return Some(());
@@ -600,8 +600,10 @@ impl Lift<'_> {
         }
         // The stack pointer of another mode is read as an address that is not known.
         let registers = self.operands.iter().flat_map(registers_of);
-        let lost: Vec<Register> =
-            registers.chain((name == "mrs").then_some(SP)).filter(|one| *one != PC).collect();
+        let lost: Vec<Register> = registers
+            .chain((name == "mrs").then_some(SP))
+            .filter(|register| *register != PC)
+            .collect();
         self.made.operations.extend(lost.into_iter().map(Operation::Lose));
         let mut written = Vec::new();
         let operands = match results_of(name) {
@@ -614,7 +616,7 @@ impl Lift<'_> {
                 Text::Memory(parts, _) => {
                     written.extend(parts.first().and_then(|part| register(part)));
                 }
-                Text::List(names) => written.extend(names.iter().filter_map(|one| register(one))),
+                Text::List(names) => written.extend(names.iter().filter_map(|name| register(name))),
                 _ => {}
             }
         }
@@ -645,7 +647,7 @@ fn registers_of(operand: &Text<'_>) -> Vec<Register> {
     match operand {
         Text::Word(word) => register(word.trim_end_matches('!')).into_iter().collect(),
         Text::Memory(parts, _) => parts.iter().filter_map(|part| register(part)).collect(),
-        Text::List(names) => names.iter().filter_map(|one| register(one)).collect(),
+        Text::List(names) => names.iter().filter_map(|name| register(name)).collect(),
         _ => Vec::new(),
     }
 }
