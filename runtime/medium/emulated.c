@@ -133,9 +133,9 @@ static bool worn_out(struct fp_emulated *medium, uint32_t block)
     return over >= more || draw_below(medium, more) < over;
 }
 
-/* Leaves what an interrupted program of `data` leaves: first bytes that are complete, then bytes
- * with some bits, then untouched bytes; any of the three may be missing. Cells of NAND change from
- * 1 to 0 only; bytes that rewrite in place change either way. */
+/* Programs `data` as if it was interrupted: the first bytes are complete, the next have some of their
+ * bits, and the last are untouched; any of the three may be missing. Cells of NAND change from 1 to 0
+ * only; bytes that are rewritten in place change either way. */
 static void program_torn(struct fp_emulated *medium, uint8_t *at, const uint8_t *data,
                          uint32_t size)
 {
@@ -172,8 +172,7 @@ static void program_torn(struct fp_emulated *medium, uint8_t *at, const uint8_t 
     }
 }
 
-/* Leaves what an interrupted erasure leaves: flash pages that are erased, untouched, or partly
- * erased. */
+/* Erases a block as if it was interrupted: each flash page is erased, untouched, or partly erased. */
 static void erase_torn(struct fp_emulated *medium, uint32_t block)
 {
     uint32_t page_bytes = medium->config.program_bytes;
@@ -261,7 +260,7 @@ static int do_program(void *context, uint32_t block, uint32_t offset, const void
     medium->counters.programs++;
     medium->counters.program_bytes += size;
     empty_register(medium);
-    /* Cells that a cut or a failure left half programmed take no more, even if they look erased. */
+    /* Half programmed cells, after a cut or a failure, take no further program, even if they look erased. */
     if (is_nand(medium))
         state->next_page = offset / page_bytes + 1;
     else

@@ -1,8 +1,9 @@
 /*
  * Calls of the pager from within its port, as an interrupt makes them during a load
  *
- * Each of them is refused with FP_PAGER_BUSY, and no byte is wrong, neither then nor later. A page that
- * cannot be read is different: fp_flash_failed() finds the pager as before the reference, and may use it.
+ * Each of them is refused with FP_PAGER_BUSY, and no byte is wrong, neither then nor later. If a page
+ * cannot be read, the pager calls fp_flash_failed() in the state before the reference, and this function
+ * may use the pager.
  */
 #include "test.h"
 

@@ -280,7 +280,7 @@ class TestPrices:
         assert row["design"]["bus"] == "20MHz-x8"
         assert row["design"]["flash_page_bytes"] == 512
         assert row["prices"]["t_byte_ns"] == 50
-        assert any("not known" in warning for warning in row["warnings"])
+        assert any("unknown whether the chip" in warning for warning in row["warnings"])
         assert row["read_disturb"]["hours_to_refresh"] is None
 
     def test_a_bus_without_a_source(self, trace: Path) -> None:

@@ -61,7 +61,7 @@ impl AccessRole {
     }
 }
 
-/// Counts an iteration of the loop `found` of `function`.
+/// Counts the instructions and accesses of one iteration of `natural_loop` in `function`.
 pub fn count(
     code: &FunctionCode,
     graph: &Graph,
@@ -216,13 +216,13 @@ fn at_other_end(
     Some(bytes)
 }
 
-/// Returns the bytes of data that `accesses` to the port, of together `bytes`, move if
-/// `at_other_end` bytes are stored or loaded. A driver may use only a part of a wide data register;
-/// the rest is no data.
+/// Returns the bytes of data that an iteration moves. It makes `accesses` to the port, which have
+/// `bytes` bytes together, and stores or loads `at_other_end` bytes at the other end. A driver may use
+/// only a part of a wide data register; the rest of the register is not data.
 ///
-/// Each access moves the same power of two of bytes, so that the result may be smaller than
-/// `at_other_end`. If this leaves less than a byte to an access, some accesses move no data, and it
-/// is not known which. The result is then `bytes`.
+/// Each access is assumed to move the same power of two of bytes, so that the result may be smaller
+/// than `at_other_end`. If an access would move less than a byte, some accesses move no data, and it is
+/// unknown which. The result is then `bytes`.
 fn moved(bytes: u32, accesses: u32, at_other_end: Option<u32>) -> u32 {
     let kept = at_other_end.filter(|kept| *kept < bytes);
     let each = kept.and_then(|kept| kept.checked_div(accesses)).and_then(u32::checked_ilog2);

@@ -57,7 +57,10 @@ pub fn warnings(
             }
         }
         Some(_) => {}
-        None => warnings.push(format!("{}: it is not known who corrects its errors", part.name)),
+        None => warnings.push(format!(
+            "{}: it is unknown whether the chip or the host corrects its errors",
+            part.name
+        )),
     }
     if flash_page_bytes != part.flash_page_bytes() {
         warnings.push(format!(

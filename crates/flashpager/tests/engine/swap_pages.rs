@@ -198,7 +198,7 @@ mod capture {
             self.child.id() as i32
         }
 
-        /// Lets it end; returns true if it could.
+        /// Lets the program end; returns true if it succeeds.
         fn ends(mut self) -> bool {
             self.child.stdin.take().unwrap().write_all(b"done\n").unwrap();
             self.child.wait().unwrap().success()
@@ -298,7 +298,8 @@ mod capture {
         let options =
             CaptureOptions { limit: Some(30), children: true, ..CaptureOptions::default() };
         // The children begin as copies of the shell, and then as programs that have hardly begun.
-        // One that becomes another program while it is captured has ended as far as its memory goes.
+        // If a child becomes another program during its capture, its old memory is gone, and the capture
+        // fails as if the child had ended.
         let deadline = Instant::now() + Duration::from_secs(30);
         let has_begun = |info: &PagesInfo| {
             let children = &info.processes[1..];

@@ -2,7 +2,7 @@
 //!
 //! `-l` writes `core   0: 0x0000000080000000 (0x00004295) c.li t0, 5`, `--log-commits` writes
 //! `core   0: 3 0x0000000080000000 (0x4295) x5 0x5` with the privilege in front. With both, each
-//! instruction has both lines, and those of `-l` count: they have instructions that trap, too.
+//! instruction has both lines, and the lines of `-l` count, because they include instructions that trap.
 
 use flashpager_base::Result;
 use flashpager_trace::Ending;

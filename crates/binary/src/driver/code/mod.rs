@@ -30,7 +30,7 @@ pub struct FunctionCode {
 }
 
 impl FunctionCode {
-    /// Disassembles the function `name` of the file `bytes`. `place` is the file's name in errors.
+    /// Disassembles the function `name` of the file `bytes`. Errors name the file `file_name`.
     pub fn of(bytes: &[u8], file_name: &str, name: &str) -> Result<Self> {
         let wrong = |reason: String| Error::data(file_name, reason);
         if !bytes.starts_with(b"\x7fELF") {

@@ -35,7 +35,7 @@ impl Sets {
         self.next_way[set] = (way + 1) % self.ways[set].len();
     }
 
-    /// Empties the ways of all tags that `keep` refuses.
+    /// Empties the ways of all tags that are not in `tags`.
     pub fn keep_only(&mut self, tags: &[u32]) {
         for way in self.ways.iter_mut().flatten() {
             *way = way.filter(|tag| tags.contains(tag));
