@@ -45,8 +45,8 @@ static int ram_program(void *context, u32 block, u32 offset, const void *data, u
         struct page **page = &ram->pages[page_at(ram, block, offset)];
 
         if (!*page) {
-            /* Called under memory pressure, to relieve it: the allocation starts no I/O, and fails
-             * rather than wait with the store's lock. */
+            /* The kernel calls this under memory pressure, to relieve it. So the allocation starts no I/O,
+             * and fails instead of waiting with the store's lock. */
             *page = alloc_page(GFP_NOIO | __GFP_HIGHMEM | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
             if (!*page)
                 return FP_MEDIUM_IO;

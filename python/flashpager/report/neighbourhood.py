@@ -64,14 +64,14 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
         image_bytes: the size of the flash image.
 
     Raises:
-        FlashpagerError: if the design itself cannot be.
+        FlashpagerError: if the design itself is impossible, or its part is read in place.
 
     """
     part = _engine.find_part(design.part)
     if part.is_read_in_place:
         message = (
             f"{part.name} is read in place, and a report is about flash pages and parts that have "
-            "them: take simulate and explore, or a NAND part"
+            "them: use simulate and explore, or a NAND part"
         )
         raise FlashpagerError(message)
     flash_page = design.flash_page_bytes or part.flash_page_bytes
@@ -96,7 +96,9 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
     reasons = [design.refusal() for design in designs]
     if reasons[0] is not None:
         raise FlashpagerError(reasons[0])
-    possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
+    possible = [
+        candidate for candidate, reason in zip(designs, reasons, strict=True) if reason is None
+    ]
     neighbourhood = Neighbourhood(possible, caches=caches, reduced=reduced, flash_page=flash_page)
     for other in _engine.catalog():
         if other.kind == "nand" and other.name != part.name:
@@ -109,7 +111,9 @@ def _try_part(neighbourhood: Neighbourhood, design: Design, part: Part) -> None:
     other = design.on_part(part.name).replace(flash_page_bytes=None)
     designs = [other.replace(cache_page_bytes=page) for page in pages]
     reasons = [design.refusal() for design in designs]
-    possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
+    possible = [
+        candidate for candidate, reason in zip(designs, reasons, strict=True) if reason is None
+    ]
     if possible:
         neighbourhood.parts[part.name] = possible
     else:

@@ -19,7 +19,8 @@ static uint64_t next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Of 16 pages one is filled with one word, one is random, and the others are one sixth random. */
+/* Makes a page. In each 16 pages, one is filled with one word, one is random, and the others are one
+ * sixth random. */
 static void make(uint64_t *words, uint64_t page, uint64_t version)
 {
     uint64_t state = page * 1000003u + version;
