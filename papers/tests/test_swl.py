@@ -131,7 +131,7 @@ def test_a_gain_agrees_with_rounded_times(
 
 
 def test_more_is_gained_on_both_than_on_bzip2(results: dict[str, Any]) -> None:
-    """The lesser gain of the other two is held against that of bzip2, in no order of their own."""
+    """The smaller gain of the other two is compared with that of bzip2; their order is free."""
     (claim,) = [c for c in results["claims"] if "hits less, than on bzip2" in c["claim"]]
     gains = {
         name: float(gain) for name, gain in re.findall(r"(\w+): [\d.]+, ([\d.]+) %", claim["ours"])

@@ -279,7 +279,7 @@ class TestRange:
         assert words.likely_bytes_per_s == pytest.approx(1.47e6, rel=0.02)
 
     def test_a_rounded_rate_is_taken(self) -> None:
-        """A rate that is a little above the fastest is taken for the fastest."""
+        """A rate that is a little above the fastest counts as the fastest."""
         host = Host("25MHz-x4", system="in-place")
         free = estimate("W25Q128JV", host, size=64).range
         rounded = free.high_bytes_per_s * 1.015

@@ -332,7 +332,7 @@ def test_a_library(tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_repeat_itself(tmp_path: Path) -> None:
-    """A difference is held against a second run of the program with the same input."""
+    """After a difference the program runs again with the same input, and both are compared."""
     source = """
 #include <stdio.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-"""The command, held against programs whose flash was inaccessible, and its wrong inputs."""
+"""The command on programs that ran with inaccessible flash, and its wrong inputs."""
 
 import json
 from pathlib import Path

@@ -17,7 +17,7 @@ pub struct Bases {
     pub mask: u64,
 }
 
-/// Smallest address that is taken for that of an object where a constant is added to an unknown
+/// Smallest address that counts as that of an object where a constant is added to an unknown
 /// number. Below, it may as well be an offset.
 const LEAST_BASE: u64 = 1 << 16;
 /// A distance as large as this leads out of a frame on the stack.

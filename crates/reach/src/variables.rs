@@ -11,8 +11,8 @@ use std::rc::Rc;
 
 use crate::value::{Value, is_exact, mask_of};
 
-/// A constant that an unknown index is added to is taken for the address of any object that lies as
-/// near as this: a compiler may have subtracted the least index.
+/// Distance from a constant within which any object may be meant if an unknown index is added to the
+/// constant, because a compiler may have subtracted the least index.
 const NEAR_BYTES: u64 = 16 << 10;
 /// Most numbers that a store may put into a variable.
 const MOST_VALUES: usize = 256;

@@ -47,7 +47,7 @@ struct Claim {
     kind: OwnerKind,
 }
 
-/// The code that owns bytes of the flash image, as a person knows it.
+/// The description of code that owns bytes of the flash image.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OwnerInfo {
     /// The symbol as its language writes it, `file:line`, or the image.

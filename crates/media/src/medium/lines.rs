@@ -8,7 +8,7 @@ use crate::operation::{OperationKind, OperationRequest, four_decimals};
 
 /// Clocks are rounded down to a multiple of 1/100 MHz, so that a person can write them.
 const STEPS_A_MHZ: f64 = 100.0;
-/// The relative difference of two access times that is taken for rounding.
+/// The largest relative difference of two access times that counts as rounding.
 const ROUNDING: f64 = 1e-9;
 
 impl Part {
