@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from flashpager import _engine
+from flashpager.choose.homes import OrderedHomes
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, runs_of
 
 SENSORS = ROOT / "examples" / "traces" / "java" / "sensors.trace"
@@ -417,6 +418,16 @@ def test_a_searched_order_is_that_of_layout(tmp_path: Path) -> None:
     assert "order" not in plain
     shown = flashpager("homes", SENSORS, *flags, "--search-order", order, "--evaluations", "32")
     assert "on the runs that train, " in shown.out
+
+
+def test_a_slower_order_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the recorded order is kept, no file claims that the homes are those of another one."""
+    order = tmp_path / "order.txt"
+    monkeypatch.setattr(OrderedHomes, "is_searched_faster", False)
+    done = flashpager("homes", SENSORS, *START, "--search-order", order, "--evaluations", "16")
+    assert not order.exists()
+    assert "order.txt: not written, as the recorded order is faster" in done.err
+    assert "the recorded order is kept" in done.out
 
 
 def test_wrong_options_of_orders_are_refused(tmp_path: Path) -> None:

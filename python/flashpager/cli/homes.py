@@ -55,7 +55,7 @@ class HomesFlags:
             "--search-order",
             metavar="FILE",
             help="Order the methods of a Java program for fewest misses first, and write the order "
-            "to FILE.",
+            "to FILE if its homes are faster.",
         ),
     ] = None
     evaluations: Annotated[
@@ -63,6 +63,7 @@ class HomesFlags:
         typer.Option(
             "--evaluations",
             metavar="N",
+            min=1,
             help="With --search-order: try about N orders.",
             show_default=f"{choose.EVALUATIONS}",
         ),
@@ -106,8 +107,11 @@ class HomesFlags:
             return train(traces), None
         training = [Trace.open(trace, self.train or "none") for trace in traces]
         order = _search(training, weights, design, self.evaluations)
-        write_order(self.search_order, order)
         ordered = choose.homes_of_orders(training, weights, order, train)
+        if ordered.is_searched_faster:
+            write_order(self.search_order, order)
+        else:
+            note(f"{self.search_order}: not written, as the recorded order is faster")
         return ordered.best, ordered
 
 
@@ -192,7 +196,7 @@ def _search(
             traces,
             weights,
             design,
-            evaluations=evaluations or choose.EVALUATIONS,
+            evaluations=choose.EVALUATIONS if evaluations is None else evaluations,
             progress=progress,
             should_continue=should_continue,
         )
