@@ -124,6 +124,10 @@ def test_nothing_is_marked_without_the_program(recorded: tuple[Path, Path]) -> N
     flags = ("--needed-by", "radio_poll")
     assert "leave out --by image" in fails("attribute", trace, *flags, "--by", "image")
     assert "no function 'radio_pull'" in fails("attribute", trace, "--needed-by", "radio_pull")
+    other = elf.with_name("other.elf")
+    command = ["arm-none-eabi-objcopy", "--change-section-address", ".text+0x10000", elf, other]
+    subprocess.run(command, check=True)
+    assert "another build than was recorded" in fails("attribute", trace, *flags, "--elf", other)
     moved = elf.rename(elf.with_suffix(".moved"))
     try:
         assert "add --elf FILE" in fails("attribute", trace, *flags)

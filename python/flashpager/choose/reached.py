@@ -93,7 +93,7 @@ def _recorded(units: Sequence[str], info: TraceInfo) -> dict[str, int]:
             if not offsets or (len(offsets) > 1 and at[offsets[0]] > 1):
                 continue
             offset = offsets[0]
-        address = linked_address(info, offset)
+        address = linked_address(info.images, offset)
         if address is not None:
             addresses[unit] = address
     return addresses
@@ -129,7 +129,7 @@ def recorded_names(called: Mapping[int, str], info: TraceInfo) -> tuple[list[str
         at.setdefault(symbol.offset, symbol.name)
     names, lacking = [], []
     for address, shown in called.items():
-        offset = recorded_offset(info, address)
+        offset = recorded_offset(info.images, address)
         if offset is None or offset not in at:
             lacking.append(shown)
             continue

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flashpager._engine import FlashpagerError, Owner, TraceInfo
+from flashpager._engine import (
+    FlashpagerError,
+    Image,
+    Owner,
+    ProgramFile,
+    TraceInfo,
+    elf_identity,
+)
 from flashpager.base.quantities import counted, percent
 from flashpager.judge.reach import closure
 from flashpager.record.addresses import recorded_offset
@@ -19,8 +26,8 @@ class NeededCode:
     offsets: frozenset[int]
     #: The number of places where a jump, a call or a pointer is not known.
     unknown_places: int
-    #: The number of called functions that have no name in the recording.
-    nameless: int
+    #: The number of called functions that are not in the recording.
+    unrecorded: int
 
 
 def needed_code(file: Path, handlers: Sequence[str], info: TraceInfo) -> list[NeededCode]:
@@ -36,16 +43,39 @@ def needed_code(file: Path, handlers: Sequence[str], info: TraceInfo) -> list[Ne
             recorded.
 
     """
-    return [_needed(file, handler, info) for handler in handlers]
+    image = _recorded_image(file, info)
+    return [_needed(file, handler, image) for handler in handlers]
 
 
-def _needed(file: Path, handler: str, info: TraceInfo) -> NeededCode:
+def _recorded_image(file: Path, info: TraceInfo) -> Image:
+    """Return the recorded image of a program, by its build id or the places of its sections."""
+    build_id = elf_identity(file)[1]
+    sections = {
+        (section.name, section.address, section.bytes)
+        for section in ProgramFile.read(file).sections
+    }
+    for image in info.images:
+        if build_id and image.build_id:
+            is_recorded = build_id == image.build_id
+        else:
+            is_recorded = all(
+                (section.name, section.address, section.bytes) in sections
+                for section in image.sections
+            )
+        if is_recorded:
+            return image
+    message = (
+        f"--needed-by: {file} is another build than was recorded: name that one with --elf, or "
+        "record this one"
+    )
+    raise FlashpagerError(message)
+
+
+def _needed(file: Path, handler: str, image: Image) -> NeededCode:
     reached = closure(file, handler)
-    offsets = [recorded_offset(info, address) for address in reached.called]
-    own = [
-        symbol.offset for image in info.images for symbol in image.symbols if symbol.name == handler
-    ]
-    placed = frozenset(offset for offset in (*offsets, *own[:1]) if offset is not None)
+    offsets = [recorded_offset([image], address) for address in reached.called]
+    own = [symbol.offset for symbol in image.symbols if symbol.name == handler]
+    placed = frozenset(offset for offset in (*offsets, *own) if offset is not None)
     if not placed:
         message = f"--needed-by {handler}: nothing that it calls was recorded in flash"
         raise FlashpagerError(message)
@@ -70,8 +100,9 @@ def needed_line(needed: NeededCode, owners: Sequence[Owner], fault_ns: float) ->
         f"{needed.handler} needs {counted(len(needed.offsets), 'function')} in flash, "
         f"{len(executed):,} of them executed, with {percent(share, 1)} of the fault time"
     )
-    if needed.nameless:
-        line += f"; {needed.nameless:,} more have no name in the recording"
+    if needed.unrecorded:
+        verb = "is" if needed.unrecorded == 1 else "are"
+        line += f"; {needed.unrecorded:,} more {verb} not in the recording"
     if needed.unknown_places:
         places = counted(needed.unknown_places, "place")
         line += f"; at {places} a jump, a call or a pointer is not known, and may need more"
