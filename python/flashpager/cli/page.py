@@ -64,7 +64,7 @@ def page(
 
     Counts go to standard error. With --json they go to standard output, and what the program writes
     there to standard error. The exit code is 1 if a count differs. Then the program runs once more,
-    silently, to see whether it repeats itself.
+    silently, to see whether it repeats itself; what it does to files and networks is done twice.
     """
     if not command:
         message = "name the program to run, after --"
@@ -82,7 +82,8 @@ def page(
     differ = [count for count in compared if not count.is_equal]
     again = None
     if differ and not paged.interrupted and before.rewind():
-        again = linux.page(program, command, design, quiet=json, silent=True)
+        note("the program runs once more, silently, to see whether it repeats itself")
+        again = _paged_again(program, command, design)
     if json:
         fields = _as_dict(program, command, design, paged, compared)
         print_json({**fields, "repeats": None if again is None else again.counts == paged.counts})
@@ -94,8 +95,17 @@ def page(
         raise typer.Exit(EXIT_INTERRUPTED)
     if differ:
         note(_repetition(paged, again))
-    if differ:
         raise typer.Exit(EXIT_UNMET)
+
+
+def _paged_again(
+    program: LinuxProgram, command: list[str], design: LinuxPageDesign
+) -> PagedRun | None:
+    """Run the program again, silently. Return None if it cannot be paged twice."""
+    try:
+        return linux.page(program, command, design, quiet=True, silent=True)
+    except FlashpagerError:
+        return None
 
 
 def _checked(trace: Path, program: LinuxProgram, command: list[str]) -> Trace:
@@ -143,8 +153,13 @@ def _repetition(paged: PagedRun, again: PagedRun | None) -> str:
     """Say whether a program whose counts differ from the recording's repeats itself."""
     if again is None:
         return (
-            "note: the program's input cannot be read twice, so whether the program repeats itself "
-            "is not known: give it a file"
+            "note: whether the program repeats itself is not known: it cannot run twice with the "
+            "same input (a file can be read twice, a pipe cannot)"
+        )
+    if again.exit_code != paged.exit_code:
+        return (
+            f"note: the program does not repeat itself: it ended with exit code "
+            f"{again.exit_code}, and with {paged.exit_code} before"
         )
     for name, count in paged.counts.items():
         if again.counts[name] != count:

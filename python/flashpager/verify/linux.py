@@ -5,6 +5,7 @@ import mmap
 import os
 import platform
 import re
+import shlex
 import signal
 import socket
 import stat
@@ -199,10 +200,10 @@ class PagedCode:
             FlashpagerError: if it does not match; the message says what to record.
 
         """
-        image_flag = f"--image {self.file} " if self.is_library else ""
+        image_flag = f"--image {shlex.quote(str(self.file))} " if self.is_library else ""
         remedy = (
             f"record it with 'flashpager record --no-reads {image_flag}--section "
-            f"{self.section_names()}'"
+            f"{self.section_names()} -- PROGRAM'"
         )
         if len(info.images) != 1 or (
             build_id and info.images[0].build_id and build_id != info.images[0].build_id
