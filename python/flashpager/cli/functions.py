@@ -296,7 +296,8 @@ def _show(
     if given:
         out.print(f"given: {', '.join(given)}")
     texts = [f"{one['field']} {one['value']} ({one['reason']})" for one in assumed]
-    out.print(escape(f"assumed: {', '.join(texts)}"))
+    if texts:
+        out.print(escape(f"assumed: {', '.join(texts)}"))
     prices = row.prices
     out.print(
         f"prices: load {duration(prices.t_load_ns)}, byte {prices.t_byte_ns:g} ns, write "
@@ -409,12 +410,12 @@ def _show_notes(trace: Trace, flags: options.DesignFlags, design: Design, row: F
         )
     if row.outside_executed_bytes:
         note(
-            f"note: {counted(row.outside_executed_bytes, 'byte')} are executed in no function: "
-            "that code is taken to be resident"
+            f"note: code of {counted(row.outside_executed_bytes, 'byte')} is executed in no "
+            "function: it is taken to be resident"
         )
     if row.data_bytes:
         note(
-            f"note: {counted(row.data_bytes, 'byte')} are read as data: constants outside of the "
+            f"note: data of {counted(row.data_bytes, 'byte')} is read: constants outside of the "
             "function that reads them have to lie in RAM, which is not counted"
         )
     if row.processor is None:
