@@ -326,6 +326,8 @@ class TestRange:
         noted = tmp_path / "noted.toml"
         noted.write_text(f"{line.partition(': measured')[2]}\n".join(["measured", text]))
         assert flashpager("estimate", "--board", noted, *words).out == kept.out
+        again = flashpager("estimate", "--board", measured, *words, *option).err
+        assert "give its [[measured]] in" in again
         # Another mode and another operation were not measured.
         for flags in (("--mode", "1-4-4"), ("--operation", "erase")):
             free = flashpager("estimate", "--board", measured, *flags)

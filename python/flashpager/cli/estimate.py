@@ -43,7 +43,7 @@ def estimate(*, flags: EstimateFlags, json: options.Json = False) -> None:
         show_estimate(estimate)
     show_notes(estimates)
     if (line := flags.kept_rate(part, estimates[0].operation_kind)) is not None:
-        note(f"note: to keep this rate, write above the tables of {flags.board}: {line}")
+        note(f"note: to keep this rate, {line}")
 
 
 def _plot(estimate: Estimate, path: Path) -> None:

@@ -283,7 +283,7 @@ class EstimateFlags:
         return []
 
     def kept_rate(self, part: str, operation: str) -> str | None:
-        """Return the line of a board's file that keeps the measured rate; None if it cannot hold.
+        """Return how a board's file keeps the measured rate; None if it does not hold there.
 
         Args:
             part: the estimated part.
@@ -300,7 +300,11 @@ class EstimateFlags:
             *([f"bytes = {size}"] if size else []),
             *([f'mode = "{self.mode}"'] if self.mode else []),
         ]
-        return f"measured = [{{ {', '.join(fields)} }}]"
+        if Host.from_board(self.board)[0].measured:
+            return f"give its [[measured]] in {self.board} the fields {', '.join(fields)}"
+        own = Path(self.board).is_file()
+        file = self.board if own else f"a copy of the file of board {self.board}"
+        return f"write above the tables of {file}: measured = [{{ {', '.join(fields)} }}]"
 
     def _changed(self, of_board: str | None) -> str | None:
         """Return the first option that takes another part or host than the board's."""
