@@ -26,14 +26,17 @@ def write_elf(
     flash: Sequence[ProfiledFunction],
     ram: Sequence[ProfiledFunction] = (),
     bits: int = 32,
+    data: int = RAM,
 ) -> Path:
     """Write a linked program: ``.text`` in flash, ``.data`` with code that runs in RAM, ``.bss``.
+
+    ``data`` is the address at which ``.data`` runs.
 
     A program of 32 bits is for ARM, one of 64 bits for RISC-V.
     """
     texts = [
         (FLASH, max((one.start + one.bytes for one in flash), default=FLASH + 16) - FLASH),
-        (RAM, max((one.start + one.bytes for one in ram), default=RAM + 16) - RAM),
+        (data, max((one.start + one.bytes for one in ram), default=data + 16) - data),
     ]
     strings = b"\0"
     symbols = [(0, 0, 0, 0, 0, 0)]
@@ -86,7 +89,7 @@ def write_elf(
     sections = bytes(section_header) + b"".join(
         [
             described(".text", 1, 6, FLASH, *places[0], 0, 0, 0),
-            described(".data", 1, 7, RAM, *places[1], 0, 0, 0),
+            described(".data", 1, 7, data, *places[1], 0, 0, 0),
             described(".bss", 8, 3, ZEROED, places[2][0], ZEROED_BYTES, 0, 0, 0),
             described(".symtab", 2, 0, 0, *places[2], 5, 1, 24 if wide else 16),
             described(".strtab", 3, 0, 0, *places[3], 0, 0, 0),

@@ -8,7 +8,7 @@ import re
 import subprocess
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 
 from flashpager import FlashpagerError, Trace
 from flashpager.judge import heat as judging
+from flashpager.judge.functions import CodeRange, overlays, program_code, without_overlays
 from flashpager.judge.heat import Heat, HeatRow, interval, wilson
 from flashpager.plots import heat as drawing
 from flashpager.plots import style
@@ -165,6 +166,80 @@ class TestReaders:
         assert rows["main"]["low"] == pytest.approx(wilson(60, 100)[0])
         assert rows["main"]["high"] == 1
         assert "40.0 % of the samples lie in bins that functions share" in answer["notes"][-1]
+
+    def test_bins_that_reach_beyond_functions(self, elf: Path, tmp_path: Path) -> None:
+        """A bin may have bytes of no function and none of the program; each has its share."""
+        # The last function has 20 bytes of the only bin.
+        wide = gmon([FLASH + 230] * 60, END - 20, END + 3980, bin_bytes=4000)
+        answer = heat(wide, elf, tmp_path)
+        (row,) = answer["functions"]
+        assert row["samples"] == pytest.approx(60 * 20 / 4000)
+        assert (row["low"], row["high"]) == (0, 1)
+        outside = answer["places"]["outside"]
+        assert outside["samples"] == pytest.approx(60 * 3980 / 4000)
+        assert (outside["low"], outside["high"]) == (0, 1)
+        assert answer["places"]["flash"]["low"] == 0
+        assert "bins that functions share, or that have other bytes" in answer["notes"][-1]
+        assert "outside the program" in answer["warnings"][0]
+        unnamed = gmon([ZEROED - 8] * 60, ZEROED - 16, ZEROED + 16, bin_bytes=32)
+        places = heat(unnamed, elf, tmp_path)["places"]
+        assert places["RAM"]["samples"] == places["outside"]["samples"] == 30
+
+    @pytest.mark.parametrize(("beyond", "share"), [(15, 1), (16, 20 / 36)])
+    def test_padding(self, elf: Path, tmp_path: Path, beyond: int, share: float) -> None:
+        """Fewer bytes than an alignment beside a function are padding."""
+        content = gmon([END - 1] * 9, END - 20, END + beyond, bin_bytes=20 + beyond)
+        (row,) = heat(content, elf, tmp_path)["functions"]
+        assert row["share"] == pytest.approx(share)
+
+    def test_overlays(self, tmp_path: Path) -> None:
+        """Addresses that two sections have are in no function; those beside them are."""
+        second = FLASH + 64
+        elf = write_elf(
+            tmp_path / "overlays.elf",
+            [ProfiledFunction("before", FLASH, 80), ProfiledFunction("first", FLASH + 80, 40)],
+            [ProfiledFunction("second", second, 64), ProfiledFunction("behind", second + 64, 8)],
+            data=second,
+        )
+        # Only the second section has byte 124, but its function begins where both are.
+        samples = [FLASH + 8] * 5 + [FLASH + 90] * 6 + [FLASH + 124] + [FLASH + 129] * 3
+        answer = heat(itm([*samples], others=False), elf, tmp_path)
+        name = f"several overlays at {second:#x}"
+        assert by_function(answer) == {"before": 5, name: 7, "behind": 3}
+        assert {row["name"]: row["is_named"] for row in answer["functions"]}[name] is False
+
+    def test_thread_storage_is_no_overlay(self, tmp_path: Path) -> None:
+        """Zeroed thread storage has the addresses of the section behind it."""
+        need("gcc")
+        source, program = tmp_path / "app.c", tmp_path / "app"
+        source.write_text("__thread int a[99]; int b[9] = {1}; int main(void) { return a[0]; }\n")
+        subprocess.run(["gcc", "-static", source, "-o", program], check=True)
+        found = program_code(program, [])
+        assert any(".data" in one.name for one in found.ranges)
+        assert not any("overlays" in one.name for one in found.ranges)
+
+    def test_overlays_by_chance(self) -> None:
+        """Ranges do not overlap, cover what sections cover, and name one function at most."""
+        random = Random(SEED)  # noqa: S311
+        for _ in range(300):
+            sections = [
+                (start, start + random.randint(1, 30))
+                for start in random.choices(range(100), k=random.randint(1, 6))
+            ]
+            ranges = [
+                CodeRange(start, end, str(at), "RAM", start, is_named=random.random() < 0.5)
+                for at, (start, end) in enumerate(sorted(sections))
+            ]
+            found = without_overlays(ranges, overlays(sections))
+            assert all(one.end <= other.start for one, other in pairwise(found))
+            for byte in range(131):
+                at = [one for one in ranges if one.start <= byte < one.end]
+                has = next((one for one in found if one.start <= byte < one.end), None)
+                assert (has is None) == (not at)
+                if has is not None and has.is_named:
+                    assert [one.name for one in at] == [has.name]
+                elif len(at) == 1 and at[0].is_named:
+                    pytest.fail("a function has lost a byte")
 
     def test_full_bins(self, elf: Path, tmp_path: Path) -> None:
         """A bin that is full may have lost samples."""
@@ -566,7 +641,7 @@ def test_the_table(elf: Path, tmp_path: Path) -> None:
     file.write_bytes(itm(samples))
     done = flashpager("heat", file, "--elf", elf, "--limit", "2")
     assert "500 samples from DWT samples in an ITM stream (SWO) (recognized)" in done.out
-    assert judging.WHAT_SAMPLES_SAY in done.out
+    assert judging.SAMPLES_ARE_TIME in done.out
     assert judging.ASSUMED in done.out
     _, places = counted(samples)
     for words, place in (("code in RAM", "RAM"), ("asleep", "asleep")):

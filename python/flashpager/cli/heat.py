@@ -104,7 +104,7 @@ def _as_json(samples: Path, elf: Path, read: ReadSamples, result: Heat) -> dict[
         "confidence": judging.CONFIDENCE,
         "places": {place: vars(one) for place, one in result.places.items()},
         "functions": [row.as_dict() for row in result.rows],
-        "says": [judging.WHAT_SAMPLES_SAY, judging.ASSUMED],
+        "says": [judging.SAMPLES_ARE_TIME, judging.ASSUMED],
         "notes": list(result.notes),
         "warnings": list(result.warnings),
     }
@@ -139,7 +139,7 @@ def _show(samples: Path, read: ReadSamples, result: Heat, limit: int) -> None:
             "--limit 0 shows all"
         )
     out.print()
-    out.print(judging.WHAT_SAMPLES_SAY)
+    out.print(judging.SAMPLES_ARE_TIME)
     out.print(judging.ASSUMED)
 
 

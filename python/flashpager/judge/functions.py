@@ -4,7 +4,7 @@ import struct
 import tempfile
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,8 @@ Place = Literal["flash", "RAM"]
 #: at which a segment runs and is stored.
 _CLASSES = {1: ("I", 28, 42, 8, 12), 2: ("Q", 32, 54, 16, 24)}
 _IS_LITTLE = 1
+#: The first letters of a section of zeroed thread storage.
+_THREAD_STORAGE = ".tbss"
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class CodeRange:
 class ProgramCode:
     """All sections of a program, cut into functions where something was sampled."""
 
-    #: Ranges by address. They do not overlap.
+    #: Ranges by address. They do not overlap: addresses that several sections have, as overlays do,
+    #: are a range of their own without a function.
     ranges: Sequence[CodeRange]
     #: True for firmware, False for a program of an operating system.
     is_firmware: bool
@@ -80,15 +83,18 @@ def program_code(elf: Path, sampled: Collection[tuple[int, int]]) -> ProgramCode
     ]
     functions = _functions(elf, hit) if hit else []
     ranges: list[CodeRange] = []
-    for section in described.sections:
+    # Addresses in a template of thread storage are not those of the threads; others have them.
+    placed = [one for one in described.sections if not one.name.startswith(_THREAD_STORAGE)]
+    for section in placed:
         inside = [
             one
             for one in functions
             if section.address <= one.start < section.address + section.bytes
         ]
         ranges += _section_ranges(section, inside)
+    shared = overlays([(one.address, one.address + one.bytes) for one in placed if one.bytes])
     return ProgramCode(
-        _without_overlaps(sorted(ranges, key=lambda one: one.start)),
+        without_overlays(sorted(ranges, key=lambda one: one.start), shared),
         described.kind == "firmware",
     )
 
@@ -125,11 +131,47 @@ def _section_ranges(section: ProgramSection, inside: Iterable[_Function]) -> Ite
         yield CodeRange(at, end, rest, place, section.address, is_named=False)
 
 
-def _without_overlaps(ranges: Sequence[CodeRange]) -> list[CodeRange]:
-    """Return ranges without those that begin in the one before, as sections of overlays do."""
+def overlays(sections: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges of addresses that more than one section has.
+
+    Args:
+        sections: start and end of each.
+
+    """
+    found: list[tuple[int, int]] = []
+    reached = 0
+    for start, end in sorted(sections):
+        common = min(end, reached)
+        if start < common and found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], common))
+        elif start < common:
+            found.append((start, common))
+        reached = max(reached, end)
+    return found
+
+
+def without_overlays(
+    ranges: Sequence[CodeRange], shared: Sequence[tuple[int, int]]
+) -> list[CodeRange]:
+    """Return sorted ranges with one range, which names no function, for each of the overlays.
+
+    Bytes without a function behind an overlay may be the end of a function in it: they are added.
+    """
+    cut: list[CodeRange] = []
+    rest = list(ranges)
+    for start, end in shared:
+        place = next(one.place for one in rest if one.start < end and one.end > start)
+        name = f"several overlays at {start:#x}"
+        cut += [replace(one, end=min(one.end, start)) for one in rest if one.start < start]
+        cut.append(CodeRange(start, end, name, place, start, is_named=False))
+        rest = [replace(one, start=max(one.start, end)) for one in rest if one.end > end]
+    starts = {start for start, _ in shared}
     kept: list[CodeRange] = []
-    for one in ranges:
-        if one.end > one.start and (not kept or one.start >= kept[-1].end):
+    for one in sorted([*cut, *rest], key=lambda one: one.start):
+        last = kept[-1] if kept else None
+        if last and last.start in starts and last.end == one.start and not one.is_named:
+            kept[-1] = replace(last, end=one.end)
+        else:
             kept.append(one)
     return kept
 

@@ -11,7 +11,7 @@ from flashpager.base.quantities import counted, percent
 from flashpager.judge.functions import CodeRange, ProgramCode, program_code
 from flashpager.record.samples.profile import NamedSamples, SampleProfile
 
-#: Where the processor was.
+#: The places in which a sample may find the processor.
 HeatPlace = Literal["flash", "RAM", "outside", "asleep", "unknown"]
 PLACES: tuple[HeatPlace, ...] = ("flash", "RAM", "outside", "asleep", "unknown")
 PLACE_TITLES: dict[HeatPlace, str] = {
@@ -21,7 +21,7 @@ PLACE_TITLES: dict[HeatPlace, str] = {
     "asleep": "asleep",
     "unknown": "in no listed function",
 }
-#: The same for a program that an operating system loads, where they differ.
+#: Titles that differ for a program that an operating system loads.
 LOADED_TITLES: dict[HeatPlace, str] = {
     "flash": "code of the program",
     "RAM": "memory that the program writes",
@@ -31,9 +31,11 @@ CONFIDENCE = 0.95
 _QUANTILE = 1.959963984540054
 #: Share of samples outside the program from which it is probably not the one that ran.
 _MOSTLY = 0.5
+#: Bytes of the largest usual alignment. Fewer bytes beside functions in a bin are padding.
+_ALIGNMENT = 16
 
 #: Sentences on samples that hold for each answer.
-WHAT_SAMPLES_SAY = (
+SAMPLES_ARE_TIME = (
     "samples are time, with the waits for flash: they do not show which code misses. The hottest "
     "code usually stays in the cache; 'flashpager record' makes a trace, whose misses can be "
     "counted"
@@ -193,8 +195,9 @@ def heat_of(profile: SampleProfile, elf: Path, bias: int = 0) -> Heat:
     notes = list(profile.notes)
     if shared:
         notes.append(
-            f"{percent(shared / total, 1)} of the samples lie in bins that functions share; they "
-            "are divided by bytes, and the intervals allow each division"
+            f"{percent(shared / total, 1)} of the samples lie in bins that functions share, or "
+            "that have other bytes; they are divided by bytes, and the intervals allow each "
+            "division"
         )
     return Heat(total, rows, by_place, notes, _warnings(by_place), code.is_firmware)
 
@@ -235,22 +238,24 @@ def _add_ranges(
     owner_of = _owners(code)
     shared = 0
     for (start, end), count in ranges.items():
-        by_owner: dict[_Owner, int] = defaultdict(int)
         found = code.overlapping(start, end)
-        # Bytes beside a function in a bin are padding.
+        by_owner: dict[_Owner, int] = defaultdict(int)
         named = [(one, common) for one, common in found if one.is_named]
-        for one, common in named or found:
+        gaps = end - start - sum(common for _, common in named)
+        is_padding = bool(named) and gaps < _ALIGNMENT
+        for one, common in named if is_padding else found:
             by_owner[owner_of(one)] += common
-        if not by_owner:
-            places["outside"].add(count, count, count)
-            continue
-        weight = sum(by_owner.values())
-        shared += count if len(by_owner) > 1 else 0
+        uncovered = 0 if is_padding else end - start - sum(by_owner.values())
         by_place: dict[HeatPlace, int] = defaultdict(int)
         for owner, common in by_owner.items():
-            certain = count if len(by_owner) == 1 else 0
-            sums[owner].add(certain, count * common / weight, count)
             by_place[owner.place] += common
+        if uncovered:
+            by_place["outside"] += uncovered
+        weight = sum(by_place.values())
+        is_shared = len(by_owner) + (uncovered > 0) > 1
+        shared += count if is_shared else 0
+        for owner, common in by_owner.items():
+            sums[owner].add(0 if is_shared else count, count * common / weight, count)
         for place, common in by_place.items():
             certain = count if len(by_place) == 1 else 0
             places[place].add(certain, count * common / weight, count)
