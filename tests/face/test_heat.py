@@ -283,6 +283,39 @@ class TestReaders:
         unknown = answer["places"]["unknown"]["samples"]
         assert unknown == pytest.approx(total - 320 - 100 - 50, abs=1.5)
 
+    def test_rounded_shares(self, elf: Path, tmp_path: Path) -> None:
+        """Addresses in a table of probe-rs have rounded shares, and may occur repeatedly."""
+        main = f"UNKNOWN - {FLASH + 130:08X}"
+        # Each share may be off by 50 samples.
+        table = f"Samples 100000\n{main} - 0.3%\n{main} - 0.2%\nfast - 40.0%\n"
+        answer = heat(table.encode(), elf, tmp_path)
+        rows = {row["name"]: row for row in answer["functions"]}
+        assert answer["samples"] == 100_000
+        assert rows["main"]["samples"] == pytest.approx(498)
+        assert rows["main"]["low"] == pytest.approx(wilson(398, 100_000)[0])
+        assert rows["main"]["high"] == pytest.approx(wilson(598, 100_000)[1])
+        unknown = answer["places"]["unknown"]
+        assert unknown["samples"] == pytest.approx(100_000 - 498 - 39_999)
+        assert unknown["low"] == pytest.approx(wilson(100_000 - 598 - 40_049, 100_000)[0])
+        assert unknown["high"] == pytest.approx(wilson(100_000 - 398 - 39_949, 100_000)[1])
+
+    def test_names_of_another_program(self, elf: Path, tmp_path: Path) -> None:
+        """Names that the program does not have warn above a half; ambiguous ones are noted."""
+        counts = {"fast": [300], "helper": [100], "nowhere": [390]}
+        answer = heat(probe_rs(counts, 800), elf, tmp_path)
+        assert answer["warnings"] == []
+        assert (
+            "names that several functions have, so the place is unknown: helper"
+            in (answer["notes"])
+        )
+        counts["elsewhere"] = [30]
+        (text,) = heat(probe_rs(counts, 900), elf, tmp_path)["warnings"]
+        match = re.match(r"(\d+) % of the samples with a name have one that the program", text)
+        assert match
+        assert float(match[1]) == pytest.approx(100 * 420 / 820, abs=1)
+        done = flashpager("heat", tmp_path / "samples", "--elf", elf)
+        assert "at an unknown place" in done.out
+
     def test_bias(self, elf: Path, tmp_path: Path) -> None:
         """A program that was loaded elsewhere needs the distance."""
         text = f"{FLASH + 0x5000 + 130:#x}\n".encode() * 5

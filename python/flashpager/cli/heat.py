@@ -87,7 +87,7 @@ def heat(
         return
     _show(samples, read, result, limit)
     for text in result.notes:
-        note(f"note: {text}")
+        note(f"note: {_printable(text)}")
     for text in result.warnings:
         note(f"warning: {text}")
 
@@ -174,7 +174,12 @@ def _functions(rows: Sequence[HeatRow], result: Heat) -> Table:
 
 
 def _short(name: str) -> str:
-    """Replace control characters, which a terminal may obey, and shorten a name."""
-    name = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
+    """Replace control characters, and shorten a name."""
+    name = _printable(name)
     longest = 4 * _NAME_CHARACTERS if " " in name else _NAME_CHARACTERS
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def _printable(text: str) -> str:
+    """Replace control characters, which a terminal may obey."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)

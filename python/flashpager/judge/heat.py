@@ -3,13 +3,13 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from flashpager.base.quantities import counted, percent
 from flashpager.judge.functions import CodeRange, ProgramCode, program_code
-from flashpager.record.samples.profile import NamedSamples, SampleProfile
+from flashpager.record.samples.profile import RoundedSamples, SampleProfile
 
 #: The places in which a sample may find the processor.
 HeatPlace = Literal["flash", "RAM", "outside", "asleep", "unknown"]
@@ -19,7 +19,7 @@ PLACE_TITLES: dict[HeatPlace, str] = {
     "RAM": "code in RAM",
     "outside": "outside the program",
     "asleep": "asleep",
-    "unknown": "in no listed function",
+    "unknown": "at an unknown place",
 }
 #: Titles that differ for a program that an operating system loads.
 LOADED_TITLES: dict[HeatPlace, str] = {
@@ -33,6 +33,8 @@ _QUANTILE = 1.959963984540054
 _MOSTLY = 0.5
 #: Bytes of the largest usual alignment. Fewer bytes beside functions in a bin are padding.
 _ALIGNMENT = 16
+#: Most names in a note.
+_NAMED = 3
 
 #: Sentences on samples that hold for each answer.
 SAMPLES_ARE_TIME = (
@@ -158,10 +160,11 @@ def heat_of(profile: SampleProfile, elf: Path, bias: int = 0) -> Heat:
         FlashpagerError: if the program cannot be read, or is not linked.
 
     """
+    exact = {at: RoundedSamples(count, count, count) for at, count in profile.ranges.items()}
     ranges = {
-        (start - bias, end - bias): count
-        for (start, end), count in profile.ranges.items()
-        if count > 0
+        (start - bias, end - bias): samples
+        for (start, end), samples in (*exact.items(), *profile.rounded.items())
+        if samples.most > 0
     }
     # A file without addresses has names: all code may be meant.
     sampled = set(ranges) if not profile.named else {(0, 1 << 64)}
@@ -169,11 +172,12 @@ def heat_of(profile: SampleProfile, elf: Path, bias: int = 0) -> Heat:
     sums: dict[_Owner, _Sum] = defaultdict(_Sum)
     places: dict[HeatPlace, _Sum] = defaultdict(_Sum)
     shared = _add_ranges(ranges, code, sums, places)
-    _add_named(profile.named, code, sums, places)
+    names = _add_named(profile.named, code, sums, places)
     if profile.asleep:
         places["asleep"].add(profile.asleep, profile.asleep, profile.asleep)
     if profile.unlisted:
-        places["unknown"].add(profile.unlisted, profile.unlisted, profile.unlisted)
+        unlisted = profile.unlisted
+        places["unknown"].add(unlisted.least, unlisted.estimate, unlisted.most)
     total = profile.total
     rows = [
         HeatRow(
@@ -199,7 +203,11 @@ def heat_of(profile: SampleProfile, elf: Path, bias: int = 0) -> Heat:
             "that have other bytes; they are divided by bytes, and the intervals allow each "
             "division"
         )
-    return Heat(total, rows, by_place, notes, _warnings(by_place), code.is_firmware)
+    if names.ambiguous:
+        some = ", ".join(names.ambiguous[:_NAMED])
+        more = f" and {len(names.ambiguous) - _NAMED:,} more" if names.ambiguous[_NAMED:] else ""
+        notes.append(f"names that several functions have, so the place is unknown: {some}{more}")
+    return Heat(total, rows, by_place, notes, _warnings(by_place, names), code.is_firmware)
 
 
 @dataclass(frozen=True)
@@ -229,15 +237,15 @@ def _owners(code: ProgramCode) -> Callable[[CodeRange], _Owner]:
 
 
 def _add_ranges(
-    ranges: dict[tuple[int, int], int],
+    ranges: Mapping[tuple[int, int], RoundedSamples],
     code: ProgramCode,
     sums: dict[_Owner, _Sum],
     places: dict[HeatPlace, _Sum],
-) -> int:
+) -> float:
     """Add samples of addresses; return the number of samples that several owners share."""
     owner_of = _owners(code)
-    shared = 0
-    for (start, end), count in ranges.items():
+    shared = 0.0
+    for (start, end), samples in ranges.items():
         found = code.overlapping(start, end)
         by_owner: dict[_Owner, int] = defaultdict(int)
         named = [(one, common) for one, common in found if one.is_named]
@@ -253,22 +261,34 @@ def _add_ranges(
             by_place["outside"] += uncovered
         weight = sum(by_place.values())
         is_shared = len(by_owner) + (uncovered > 0) > 1
-        shared += count if is_shared else 0
+        shared += samples.estimate if is_shared else 0
         for owner, common in by_owner.items():
-            sums[owner].add(0 if is_shared else count, count * common / weight, count)
+            certain = 0 if is_shared else samples.least
+            sums[owner].add(certain, samples.estimate * common / weight, samples.most)
         for place, common in by_place.items():
-            certain = count if len(by_place) == 1 else 0
-            places[place].add(certain, count * common / weight, count)
+            certain = samples.least if len(by_place) == 1 else 0
+            places[place].add(certain, samples.estimate * common / weight, samples.most)
     return shared
 
 
+@dataclass
+class _Names:
+    """The samples that have a name, and how well the program knows the names."""
+
+    samples: float = 0.0
+    #: Samples with names that no function of the program has.
+    foreign: float = 0.0
+    #: Names that several functions have.
+    ambiguous: list[str] = field(default_factory=list)
+
+
 def _add_named(
-    named: Mapping[str, NamedSamples],
+    named: Mapping[str, RoundedSamples],
     code: ProgramCode,
     sums: dict[_Owner, _Sum],
     places: dict[HeatPlace, _Sum],
-) -> None:
-    """Add samples by the names of functions."""
+) -> _Names:
+    """Add samples by the names of functions; return how well the program knows the names."""
     owner_of = _owners(code)
     by_name: dict[str, set[_Owner]] = defaultdict(set)
     for one in code.ranges:
@@ -276,25 +296,36 @@ def _add_named(
             owner = owner_of(one)
             for name in (one.name, one.name.partition("(")[0]):
                 by_name[name].add(owner)
+    names = _Names()
     for name, samples in named.items():
         owners = by_name.get(name, set())
+        names.samples += samples.estimate
+        names.foreign += 0.0 if owners else samples.estimate
+        if len(owners) > 1:
+            names.ambiguous.append(name)
         unknown = _Owner(name, "unknown", None, None, is_named=True)
         owner = next(iter(owners)) if len(owners) == 1 else unknown
         for total in (sums[owner], places[owner.place]):
             total.add(samples.least, samples.estimate, samples.most)
+    return names
 
 
-def _warnings(places: dict[HeatPlace, Interval]) -> list[str]:
+def _warnings(places: dict[HeatPlace, Interval], names: _Names) -> list[str]:
     """Return reasons to distrust the answer."""
+    texts = []
     outside = places.get("outside")
-    if outside is None or outside.share <= _MOSTLY:
-        return []
-    text = (
-        f"{percent(outside.share)} of the samples lie outside the program: is --elf the program "
-        "that ran? ROM, libraries and the kernel lie outside; --bias is for code that was loaded "
-        "elsewhere"
-    )
-    return [text]
+    if outside is not None and outside.share > _MOSTLY:
+        texts.append(
+            f"{percent(outside.share)} of the samples lie outside the program: is --elf the "
+            "program that ran? ROM, libraries and the kernel lie outside; --bias is for code that "
+            "was loaded elsewhere"
+        )
+    if names.foreign > _MOSTLY * names.samples:
+        texts.append(
+            f"{percent(names.foreign / names.samples)} of the samples with a name have one that "
+            "the program does not have: is --elf the program that ran?"
+        )
+    return texts
 
 
 def leaders(rows: Iterable[HeatRow]) -> list[HeatRow]:

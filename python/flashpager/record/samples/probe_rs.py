@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 
 from flashpager.record.samples.profile import (
-    NamedSamples,
+    RoundedSamples,
     SampleError,
     SampleFormat,
     SampleProfile,
@@ -47,22 +47,34 @@ def _read(content: bytes) -> SampleProfile:
         message = "the table of probe-rs has no samples"
         raise SampleError(message)
     named: dict[str, list[float]] = defaultdict(list)
-    ranges: dict[tuple[int, int], int] = {}
+    ranges: dict[tuple[int, int], list[float]] = defaultdict(list)
     for name, share in rows:
         unknown = _UNKNOWN.fullmatch(name)
         if unknown is None:
             named[name].append(share)
         else:
             address = int(unknown["address"], 16)
-            ranges[address, address + 1] = max(0, round(share * total) - 1)
-    counted = {name: _samples(shares, total) for name, shares in named.items()}
-    listed = sum(one.estimate for one in counted.values()) + sum(ranges.values())
+            ranges[address, address + 1].append(share)
+    by_name = {name: _samples(shares, total) for name, shares in named.items()}
+    by_address = {one: _samples(shares, total) for one, shares in ranges.items()}
+    listed = [*by_name.values(), *by_address.values()]
     notes = (
         "the table has rounded shares; the intervals contain the rounding",
         "each address is counted once too often in it, which is subtracted",
     )
-    unlisted = max(0, round(total - listed))
-    return SampleProfile(ranges, named=counted, unlisted=unlisted, notes=notes)
+    unlisted = RoundedSamples(
+        max(0, total - sum(one.most for one in listed)),
+        max(0.0, total - sum(one.estimate for one in listed)),
+        max(0, total - sum(one.least for one in listed)),
+    )
+    return SampleProfile(
+        {},
+        named=by_name,
+        rounded=by_address,
+        unlisted=unlisted if unlisted.most else None,
+        stated=total,
+        notes=notes,
+    )
 
 
 def _rows(lines: list[str]) -> list[tuple[str, float]]:
@@ -78,12 +90,12 @@ def _rows(lines: list[str]) -> list[tuple[str, float]]:
     return rows
 
 
-def _samples(shares: list[float], total: int) -> NamedSamples:
-    """Return the samples of a function, each of whose addresses is counted once too often."""
+def _samples(shares: list[float], total: int) -> RoundedSamples:
+    """Return the samples of addresses by their shares; each is counted once too often."""
     estimate = sum(max(0.0, share * total - 1) for share in shares)
     least = sum(max(0, math.ceil((share - _ROUNDING) * total - 1 - 1e-6)) for share in shares)
     most = sum(max(0, math.floor((share + _ROUNDING) * total - 1 + 1e-6)) for share in shares)
-    return NamedSamples(min(least, total), min(estimate, float(total)), min(most, total))
+    return RoundedSamples(min(least, total), min(estimate, float(total)), min(most, total))
 
 
 FORMAT = SampleFormat("probe-rs", "a table of probe-rs profile", _recognises, _read)

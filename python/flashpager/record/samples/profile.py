@@ -9,8 +9,8 @@ class SampleError(ValueError):
 
 
 @dataclass(frozen=True)
-class NamedSamples:
-    """The samples of a function that a file names, where the file rounds their number."""
+class RoundedSamples:
+    """A number of samples of which a file has a rounded share."""
 
     least: int
     estimate: float
@@ -27,9 +27,13 @@ class SampleProfile:
     #: Samples of a processor that slept.
     asleep: int = 0
     #: Samples by the name of the function, for files without addresses.
-    named: Mapping[str, NamedSamples] = field(default_factory=dict)
-    #: Samples that the file counts and does not list.
-    unlisted: int = 0
+    named: Mapping[str, RoundedSamples] = field(default_factory=dict)
+    #: Samples by the range of addresses, for files that round their numbers.
+    rounded: Mapping[tuple[int, int], RoundedSamples] = field(default_factory=dict)
+    #: Samples that the file counts and does not list; None if it lists all.
+    unlisted: RoundedSamples | None = None
+    #: All samples, where the file states their number.
+    stated: int | None = None
     #: Samples a second; None if the file does not state it.
     rate_hz: float | None = None
     #: Sentences on what was left out or assumed.
@@ -38,8 +42,12 @@ class SampleProfile:
     @property
     def total(self) -> int:
         """All samples, those of a sleeping processor included."""
-        named = sum(one.estimate for one in self.named.values())
-        return round(sum(self.ranges.values()) + self.asleep + named + self.unlisted)
+        if self.stated is not None:
+            return self.stated
+        rounded = [*self.named.values(), *self.rounded.values()]
+        rounded += [self.unlisted] if self.unlisted else []
+        counted = sum(self.ranges.values()) + self.asleep
+        return counted + round(sum(one.estimate for one in rounded))
 
 
 @dataclass(frozen=True)
