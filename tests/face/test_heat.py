@@ -4,8 +4,11 @@ Programs and samples are made by `tests/profiled.py`, so the true shares are kno
 """
 
 import json
+import os
+import pty
 import re
 import subprocess
+import sys
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from itertools import accumulate, pairwise
@@ -328,6 +331,29 @@ class TestReaders:
         """Samples may come from a pipe."""
         done = flashpager("heat", "-", "--elf", elf, stdin=itm([FLASH + 130] * 9))
         assert "main has 100.0 % of the 9 samples" in done.out
+
+    def test_standard_input_in_messages(self, elf: Path) -> None:
+        """A message names standard input, not its copy; a terminal is asked for samples."""
+        for content, words in (
+            (b"hello, world\n", "-: is in no known format of samples"),
+            (b"gmon\x02\0\0\0" + bytes(12), "-: the gmon.out has another version"),
+            (elf.read_bytes(), "-: is a program, not samples"),
+        ):
+            line = flashpager("heat", "-", "--elf", elf, stdin=content, code=2).err
+            assert words in line
+            assert "standard-input" not in line
+        master, terminal = pty.openpty()
+        done = subprocess.run(
+            [sys.executable, "-m", "flashpager", "heat", "-", "--elf", elf],
+            stdin=terminal,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        os.close(master)
+        os.close(terminal)
+        assert done.returncode == 2
+        assert "is a terminal; give samples there, as in 'heat - --elf FILE <" in done.stderr
 
     def test_a_real_program(self, tmp_path: Path) -> None:
         """A program of gcc -pg: its gmon.out agrees with gprof, sample by sample."""
@@ -653,6 +679,21 @@ class TestPicture:
             del chart["config"]
             colours = set(re.findall(r"#[0-9A-Fa-f]{6}", json.dumps(chart)))
             assert colours <= set(style.THEME)
+
+    def test_the_note_counts_drawn_rows(self, tmp_path: Path) -> None:
+        """The note of a picture has the rows that are drawn, and all of them if these are more."""
+        functions = [ProfiledFunction(f"f{at}", FLASH + 8 * at, 8) for at in range(50)]
+        elf = write_elf(tmp_path / "fw.elf", functions)
+        samples = tmp_path / "samples"
+        samples.write_bytes(itm([FLASH + 8 * at for at in range(50)]))
+        for limit, words in (("0", "40 rows of 50\n"), ("3", "3 rows of 50\n")):
+            done = flashpager(
+                "heat", samples, "--elf", elf, "--limit", limit, "--plot", tmp_path / "a.svg"
+            )
+            assert f"a.svg: {words}" in done.err
+        samples.write_bytes(itm([FLASH] * 9))
+        done = flashpager("heat", samples, "--elf", elf, "--plot", tmp_path / "b.svg")
+        assert "b.svg: 1 row\n" in done.err
 
     def test_strange_names(self, tmp_path: Path) -> None:
         """Names may have quotes, control characters and any length."""

@@ -25,8 +25,12 @@ def refuse_overwriting(output: Path, *inputs: Path) -> None:
             raise FlashpagerError(message)
 
 
-def standard_input() -> Path:
+def standard_input(content: str = "a trace", example: str = "simulate - < TRACE") -> Path:
     """Return a file with the content of standard input, which can be read repeatedly.
+
+    Args:
+        content: what is expected there, for messages.
+        example: a command that reads it.
 
     Raises:
         FlashpagerError: if the file cannot be written, or the disk is full.
@@ -35,7 +39,7 @@ def standard_input() -> Path:
     # A process may be started without a standard input.
     if sys.stdin is None or sys.stdin.isatty():
         state = "closed" if sys.stdin is None else "a terminal"
-        message = f"-: standard input is {state}; give a trace there, as in 'simulate - < TRACE'"
+        message = f"-: standard input is {state}; give {content} there, as in '{example}'"
         raise FlashpagerError(message)
     folder = Path(tempfile.mkdtemp(prefix="flashpager-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -44,7 +48,7 @@ def standard_input() -> Path:
         with file.open("wb") as kept:
             shutil.copyfileobj(sys.stdin.buffer, kept)
     except OSError as error:
-        message = f"{file}: {error.strerror or error}; a trace from standard input is kept there"
+        message = f"{file}: {error.strerror or error}; {content} from standard input is kept there"
         raise FlashpagerError(message) from None
     return file
 

@@ -74,14 +74,18 @@ def heat(
         refuse_overwriting(plot, samples, elf)
         picture.check_output(plot)
     distance = options.parsed_address(bias, "--bias")
-    file = standard_input() if str(samples) == "-" else samples
-    read = reading.read_samples(file, format_)
+    file = samples
+    if str(samples) == "-":
+        file = standard_input("samples", "heat - --elf FILE < SAMPLES")
+    read = reading.read_samples(file, format_, str(samples))
     result = judging.heat_of(read.profile, elf, distance)
     if plot is not None:
         from flashpager.plots import heat as drawing  # noqa: PLC0415
 
         picture.write(drawing.chart(result, limit, elf.name), plot)
-        note(f"{plot}: {counted(len(result.rows), 'row')} of samples")
+        drawn, rows = len(drawing.shown_rows(result, limit)), len(result.rows)
+        of_all = "" if drawn == rows else f" of {rows:,}"
+        note(f"{plot}: {counted(drawn, 'row')}{of_all}")
     if json:
         print_json(_as_json(samples, elf, read, result))
         return

@@ -1,10 +1,12 @@
 """A chart of samples: the share of each function, with its confidence interval."""
 
+from collections.abc import Sequence
+
 import altair as alt
 import polars as pl
 
 from flashpager.base.quantities import counted, percent
-from flashpager.judge.heat import Heat, HeatPlace, title
+from flashpager.judge.heat import Heat, HeatPlace, HeatRow, title
 from flashpager.plots import style
 from flashpager.plots.style import styled
 
@@ -23,9 +25,14 @@ COLOURS: dict[HeatPlace, str] = {
 }
 
 
+def shown_rows(result: Heat, limit: int) -> Sequence[HeatRow]:
+    """Return the rows that are drawn, at most 40."""
+    return result.rows[: min(limit, _BARS) if limit else _BARS]
+
+
 def bars(result: Heat, limit: int) -> pl.DataFrame:
     """Return the bars: the hottest functions, then the places that have no function."""
-    shown = result.rows[: min(limit, _BARS) if limit else _BARS]
+    shown = shown_rows(result, limit)
     rows: list[tuple[str, HeatPlace, float, float, float]] = [
         (row.name, row.place, row.heat.share, row.heat.low, row.heat.high) for row in shown
     ]
@@ -107,7 +114,7 @@ def chart(result: Heat, limit: int, program: str) -> alt.LayerChart:
 def _subtitle(result: Heat, limit: int, program: str) -> str:
     """Describe the chart, and how much of the samples it leaves out."""
     facts = [f"{program}: {counted(result.total, 'sample')}: time, not misses"]
-    shown = result.rows[: min(limit, _BARS) if limit else _BARS]
+    shown = shown_rows(result, limit)
     rest = result.rows[len(shown) :]
     if rest:
         left_out = sum(row.heat.share for row in rest)

@@ -80,22 +80,26 @@ def refuse_samples(path: Path) -> None:
     raise FlashpagerError(message)
 
 
-def read_samples(path: Path, format_name: str | None = None) -> ReadSamples:
+def read_samples(
+    path: Path, format_name: str | None = None, shown: str | None = None
+) -> ReadSamples:
     """Read a file of samples.
 
     Args:
         path: the file.
         format_name: the name of its format; guessed from the content by default.
+        shown: the name of the file in messages; its path by default.
 
     Raises:
         FlashpagerError: if it cannot be read, is in no known format, or is damaged.
 
     """
+    shown = str(path) if shown is None else shown
     names = ", ".join(one.name for one in FORMATS)
     try:
         content = path.read_bytes()
     except OSError as error:
-        message = f"{path}: {error.strerror or error}"
+        message = f"{shown}: {error.strerror or error}"
         raise FlashpagerError(message) from None
     start = content[:_START_BYTES]
     if format_name is None:
@@ -106,22 +110,22 @@ def read_samples(path: Path, format_name: str | None = None) -> ReadSamples:
             message = f"--format {format_name}: no such format of samples (known: {names})"
             raise FlashpagerError(message)
     if found is None:
-        raise FlashpagerError(_unknown(path, content, names))
+        raise FlashpagerError(_unknown(path, shown, content, names))
     try:
         profile = found.read(content)
     except SampleError as error:
-        message = f"{path}: {error}"
+        message = f"{shown}: {error}"
         raise FlashpagerError(message) from None
     return ReadSamples(found, format_name is None, profile)
 
 
-def _unknown(path: Path, content: bytes, names: str) -> str:
+def _unknown(path: Path, shown: str, content: bytes, names: str) -> str:
     """Explain why a file is not read as samples."""
     if not content:
-        return f"{path}: is empty"
+        return f"{shown}: is empty"
     if content.startswith(_TRACE):
-        trace = shlex.quote(str(path))
-        return f"{path}: is Parquet, perhaps a trace; 'flashpager attribute {trace}' reads a trace"
+        trace = shlex.quote(shown)
+        return f"{shown}: is Parquet, perhaps a trace; 'flashpager attribute {trace}' reads a trace"
     if is_elf(path):
-        return f"{path}: is a program, not samples of one; give it with --elf"
-    return f"{path}: is in no known format of samples ({names}); --format says which"
+        return f"{shown}: is a program, not samples of one; give it with --elf"
+    return f"{shown}: is in no known format of samples ({names}); --format says which"
