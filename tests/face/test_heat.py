@@ -136,6 +136,16 @@ class TestReaders:
         for text in ("no packet, left out: 6", "overflows: 2", "observed, left out: 1", "cut off"):
             assert text in notes, notes
 
+    def test_itm_with_the_bytes_of_frames(self, elf: Path, tmp_path: Path) -> None:
+        """A local time at its largest value has the bytes of a TPIU's synchronization."""
+        samples: list[int | None] = [FLASH] * 300
+        for packet in (b"\xc0\xff\xff\xff\x7f", b"\x0b\xff\xff\xff\x7f"):
+            stream = packet.join([itm(samples, others=False)] * 3)
+            assert by_function(heat(stream, elf, tmp_path)) == {"radio::send(int)": 900}
+            # A capture that begins within the packet.
+            content = packet[1:] + stream
+            assert by_function(heat(content, elf, tmp_path)) == {"radio::send(int)": 900}
+
     @pytest.mark.parametrize("width", [4, 8])
     @pytest.mark.parametrize("order", ["<", ">"])
     def test_gmon(self, elf: Path, tmp_path: Path, width: int, order: str) -> None:
@@ -257,6 +267,13 @@ class TestReaders:
         answer = heat(text.encode(), elf, tmp_path, "--format", "addresses")
         assert by_function(answer) == counted(list(samples))[0]
         assert "hexadecimal" in answer["notes"][0]
+
+    @pytest.mark.parametrize("form", ["{:16x} main", "{:08x} _ZN5radio4sendEi (/fw.elf)"])
+    def test_symbols_without_offsets(self, elf: Path, tmp_path: Path, form: str) -> None:
+        """Perf may write a symbol without an offset; a long address is one before it, too."""
+        text = "\n".join(form.format(0xFFFF_0000_0000 + FLASH + 130) for _ in range(5))
+        answer = heat(text.encode(), elf, tmp_path, "--bias", "0xffff00000000")
+        assert by_function(answer) == {"main": 5}
 
     def test_call_chains(self, elf: Path, tmp_path: Path) -> None:
         """The first address of a call chain is the sample."""
@@ -439,6 +456,17 @@ class TestRefusals:
         [
             (b"", "is empty"),
             (b"hello, world\n", "no known format of samples (gmon, probe-rs, addresses, itm)"),
+            (b"401136 main\n", "--format says which; 'perf script -F ip' writes addresses alone"),
+            (b"0x401136\n401136 a b\n", "'401136 a b' is no hexadecimal address; 'perf script"),
+            (
+                gmon([FLASH], FLASH, END, rate=-100),
+                "with addresses of 32 bits, the histogram at byte 21 has the rate -100",
+            ),
+            # Frames whose bytes happen to decode but for a few.
+            (
+                (b"\xff\xff\xff\x7f" + b"\x17\x01\0\0\x08\x01A\x01A\x01A\x01A" + bytes(3)) * 9,
+                "frames of a TPIU",
+            ),
             (b"\xff\xff\xff\x7f" + bytes(60), "frames of a TPIU"),
             (b"gmon\x02\0\0\0" + bytes(12), "another version than 1"),
             (b"gmon\x01\0\0\0" + bytes(12), "has no samples"),
@@ -533,6 +561,21 @@ class TestInPlaceOfATrace:
         file.write_bytes(b"something else")
         with pytest.raises(FlashpagerError, match="is no flashpager trace"):
             Trace.open(file)
+
+    def test_a_log_that_looks_like_samples(self, elf: Path, tmp_path: Path) -> None:
+        """The refusal of an import has the option that imports the file, which works."""
+        for name, content in SAMPLED.items():
+            file = tmp_path / name
+            file.write_bytes(content)
+            command = ("trace", "import", file, "--elf", elf, "-o", tmp_path / "t")
+            line = fails(*command)
+            assert ("with --format renode, if its addr" in line) == (name == "perf.txt")
+        log = tmp_path / "log.txt"
+        log.write_text(SAMPLED["perf.txt"].decode().replace("   ", "0x"), encoding="ascii")
+        command = ("trace", "import", log, "--elf", elf, "-o", tmp_path / "t")
+        assert fails(*command).endswith("is imported with --format renode")
+        flashpager(*command, "--format", "renode")
+        assert "renode" not in fails("simulate", log)
 
     def test_an_execution_log_is_imported(self, elf: Path, tmp_path: Path) -> None:
         """A list of addresses that follow one another is an emulator's log of the execution."""

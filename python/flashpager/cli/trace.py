@@ -110,7 +110,7 @@ def import_trace(
     except _engine.FlashpagerError:
         if format_ is None:
             recording.abandon()
-            refuse_samples(file)
+            refuse_samples(file, is_import=True)
         raise
     trace, *threads = recording.finish(ended)
     info = trace.info

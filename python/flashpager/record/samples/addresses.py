@@ -1,7 +1,8 @@
 """A text of addresses, one sample a line, as ``perf script -F ip`` and scripts for probes write it.
 
 Addresses are hexadecimal, with or without ``0x``. Behind one may stand its symbol as perf writes
-it. Lines of a call chain, divided by empty lines, are one sample: that of the first line.
+it, without ``+0x`` only behind 8 digits or more: a shorter address may be another number. Lines of
+a call chain, divided by empty lines, are one sample: that of the first line.
 """
 
 import re
@@ -14,6 +15,11 @@ _LINE = re.compile(
     r"\s*(?:0[xX])?(?P<address>[0-9a-fA-F]{1,16})"
     r"(?P<symbol>\s+(?:\[unknown\]|\S.*\+0x[0-9a-f]+)(?:\s+\(.*\))?)?\s*"
 )
+_LINE_WITH_NAME = re.compile(
+    r"\s*(?:0[xX])?(?P<address>[0-9a-fA-F]{8,16})\s+[A-Za-z_.$]\S*(?:\s+\(.*\))?\s*"
+)
+_ADDRESS_AND_MORE = re.compile(r"\s*(?:0[xX])?[0-9a-fA-F]{4,16}\s+\S.*")
+_ADDRESSES_ALONE = "'perf script -F ip' writes addresses alone"
 #: Fewest digits of an address without ``0x`` in a recognised text: less may be any number.
 _DIGITS = 4
 #: Most characters of a line.
@@ -46,7 +52,7 @@ def is_log(start: bytes) -> bool:
     lie in one short loop.
     """
     lines = (_text(start) or "").split("\n")[:-1]
-    matches = [match for line in lines if (match := _LINE.fullmatch(line))]
+    matches = [match for line in lines if (match := _matched(line))]
     places = [int(match["address"], 16) for match in matches]
     steps = [after - before for before, after in pairwise(places)]
     near = sum(0 <= step <= _LONGEST_INSTRUCTION for step in steps)
@@ -54,9 +60,20 @@ def is_log(start: bytes) -> bool:
 
 
 def _is_address(line: str) -> bool:
-    match = _LINE.fullmatch(line)
+    match = _matched(line)
     is_marked = line.lstrip()[:2] in ("0x", "0X")
     return match is not None and (is_marked or len(match["address"]) >= _DIGITS)
+
+
+def _matched(line: str) -> re.Match[str] | None:
+    return _LINE.fullmatch(line) or _LINE_WITH_NAME.fullmatch(line)
+
+
+def advice(start: bytes) -> str:
+    """Return how to write a file that begins with an address and other text, "" for any other."""
+    lines = (_text(start) or "").split("\n")
+    first = next((line for line in lines if line.strip() and not line.startswith(_COMMENT)), "")
+    return _ADDRESSES_ALONE if _ADDRESS_AND_MORE.fullmatch(first[:_LONGEST_LINE]) else ""
 
 
 def _text(content: bytes) -> str | None:
@@ -82,10 +99,12 @@ def _read(content: bytes) -> SampleProfile:
             continue
         if line.startswith(_COMMENT):
             continue
-        match = _LINE.fullmatch(line) if len(line) <= _LONGEST_LINE else None
+        match = _matched(line) if len(line) <= _LONGEST_LINE else None
         if match is None:
             shown = line if len(line) <= 60 else f"{line[:59]}…"  # noqa: PLR2004  (a line on screen)
             message = f"line {number}: {shown!r} is no hexadecimal address"
+            if _ADDRESS_AND_MORE.fullmatch(shown):
+                message += f"; {_ADDRESSES_ALONE}"
             raise SampleError(message)
         if are_chains and not is_first:
             callers += 1

@@ -127,6 +127,9 @@ def _histogram(content: bytes, place: int, layout: str, records: _Records) -> in
     if place + 2 * bins > len(content):
         message = f"the histogram of {bins:,} bins ends behind the file"
         raise SampleError(message)
+    if rate < 0:
+        message = f"the histogram at byte {place - struct.calcsize(layout)} has the rate {rate:,}"
+        raise SampleError(message)
     records.rates.add(rate)
     records.covered.append((low, high))
     counts = struct.unpack_from(f"{layout[0]}{bins}H", content, place)

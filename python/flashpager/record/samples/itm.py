@@ -5,8 +5,10 @@ single byte 0 is a processor that sleeps, and the single byte 255 is one that ma
 Source: ARMv7-M and ARMv8-M Architecture Reference Manuals, appendix "ITM and DWT packet protocol".
 """
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from flashpager.record.samples.profile import SampleError, SampleFormat, SampleProfile
 
@@ -14,6 +16,7 @@ from flashpager.record.samples.profile import SampleError, SampleFormat, SampleP
 _SYNC = bytes(5) + b"\x80"
 #: The synchronization of a TPIU's frames, which hold packets of several sources.
 _TPIU_SYNC = b"\xff\xff\xff\x7f"
+_FRAME_BYTES = 16
 _OVERFLOW = 0x70
 _GLOBAL_TIMES = (0x94, 0xB4)
 _PC, _SLEEP = 0x17, 0x15
@@ -53,20 +56,25 @@ def _recognises(start: bytes) -> bool:
 
 
 def _read(content: bytes) -> SampleProfile:
-    if _TPIU_SYNC in content[:4096]:
+    packets = _decoded(content)
+    is_damaged = packets.damaged > max(_LONGEST, _DAMAGED * len(content))
+    has_samples = bool(packets.samples or packets.asleep)
+    is_undecoded = is_damaged or (packets.damaged > 0 and not has_samples)
+    if (is_undecoded and _TPIU_SYNC in content[:4096]) or (
+        packets.damaged and _has_frames(content)
+    ):
         message = (
             "the stream is in frames of a TPIU, which mix several sources; capture it with the "
             "formatter off (TPIU_FFCR bit 1 = 0), or let your probe's software take the frames away"
         )
         raise SampleError(message)
-    packets = _decoded(content)
-    if packets.damaged > max(_LONGEST, _DAMAGED * len(content)):
+    if is_damaged:
         message = (
             f"is no ITM stream: {packets.damaged:,} of {len(content):,} bytes are no packet, the "
             f"first at byte {packets.first_damage:,}"
         )
         raise SampleError(message)
-    if not packets.samples and not packets.asleep:
+    if not has_samples:
         message = (
             "the ITM stream has no samples of the program counter; switch them on "
             "(DWT_CTRL.PCSAMPLENA, with CYCTAP and POSTPRESET for the rate)"
@@ -86,6 +94,17 @@ def _read(content: bytes) -> SampleProfile:
         notes.append("the last packet is cut off and left out")
     ranges = {(address, address + 1): count for address, count in packets.samples.items()}
     return SampleProfile(ranges, asleep=packets.asleep, notes=tuple(notes))
+
+
+def _has_frames(content: bytes) -> bool:
+    """Return True if a TPIU's synchronization recurs with whole frames between.
+
+    The payload of a packet may have the same bytes: a local time at its largest value, or data.
+    """
+    places = [match.start() for match in re.finditer(re.escape(_TPIU_SYNC), content)]
+    # The bytes of a frame, with or without those of the synchronization itself.
+    steps = {(after - before) % _FRAME_BYTES for before, after in pairwise(places)}
+    return bool(steps) and steps <= {0, len(_TPIU_SYNC)}
 
 
 def _decoded(content: bytes) -> _Packets:

@@ -59,11 +59,15 @@ def refuse_sampled_addresses(path: Path) -> None:
 
     """
     if format_of(path) is addresses.FORMAT and not addresses.is_log(_start(path)):
-        refuse_samples(path)
+        refuse_samples(path, is_import=True)
 
 
-def refuse_samples(path: Path) -> None:
+def refuse_samples(path: Path, *, is_import: bool = False) -> None:
     """Refuse a file of samples where a trace is expected.
+
+    Args:
+        path: the file.
+        is_import: True if logs of executed instructions are expected, which may look the same.
 
     Raises:
         FlashpagerError: if it has samples. The message has the command that reads them.
@@ -77,6 +81,9 @@ def refuse_samples(path: Path) -> None:
         "order of execution, so no miss can be counted; 'flashpager heat "
         f"{shlex.quote(str(path))} --elf FILE' shows them, 'flashpager record' makes a trace"
     )
+    if is_import and found is addresses.FORMAT:
+        message += "; a log of all executed instructions is imported with --format renode"
+        message += "" if _start(path).startswith(b"0x") else ", if its addresses begin with 0x"
     raise FlashpagerError(message)
 
 
@@ -128,4 +135,6 @@ def _unknown(path: Path, shown: str, content: bytes, names: str) -> str:
         return f"{shown}: is Parquet, perhaps a trace; 'flashpager attribute {trace}' reads a trace"
     if is_elf(path):
         return f"{shown}: is a program, not samples of one; give it with --elf"
-    return f"{shown}: is in no known format of samples ({names}); --format says which"
+    message = f"{shown}: is in no known format of samples ({names}); --format says which"
+    advice = addresses.advice(content[:_START_BYTES])
+    return f"{message}; {advice}" if advice else message
