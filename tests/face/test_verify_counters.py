@@ -74,7 +74,7 @@ def test_other_chips(tmp_path: Path) -> None:
 def test_causes() -> None:
     """Causes fit the counter, the direction and the trace."""
     more, fewer, twice = (ComparedCounter("misses", 1000, board) for board in (1200, 700, 2010))
-    slow = ComparedCounter("cycles", 1000, 1300)
+    slow, fast = (ComparedCounter("cycles", 1000, board) for board in (1300, 700))
     for one in (more, twice):
         assert any("reads of constants" in text for text in causes([one], has_reads=False))
         assert not any("reads of constants" in text for text in causes([one], has_reads=True))
@@ -83,7 +83,18 @@ def test_causes() -> None:
     assert not any("half" in text for text in causes([more], has_reads=True))
     assert not any("DMA" in text for text in causes([fewer], has_reads=False))
     assert not any("policy" in text for text in causes([slow], has_reads=False))
-    assert any("halts in a debugger" in text for text in causes([slow], has_reads=False))
+    # Waits only add cycles, and a counter that stops only lacks some.
+    for one, is_slow in ((slow, True), (fast, False)):
+        texts = causes([one], has_reads=False)
+        assert any("waits for RAM" in text for text in texts) == is_slow
+        assert any("halts in a debugger" in text for text in texts) != is_slow
+
+
+@pytest.mark.parametrize(("simulated", "is_named"), [(1, False), (99, False), (100, True)])
+def test_few_misses_are_not_twice(simulated: int, is_named: bool) -> None:  # noqa: FBT001
+    """Twice a few misses says nothing on the size of lines."""
+    texts = causes([ComparedCounter("misses", simulated, 2 * simulated)], has_reads=True)
+    assert any("half the size" in text for text in texts) == is_named
 
 
 def test_an_interrupted_recording(tmp_path: Path) -> None:

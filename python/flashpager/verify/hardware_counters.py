@@ -124,6 +124,8 @@ _ALIASES = {
 }
 #: The range of ratios of a board's misses to the simulated ones that are about two.
 _TWICE = (1.9, 2.1)
+#: Fewest simulated misses for that conclusion: few may double by accident.
+_FEWEST = 100
 
 _LINE = re.compile(r"(?P<name>\w+)[ \t:=]+(?P<value>0[xX][0-9a-fA-F]+|[0-9]+)")
 
@@ -253,7 +255,8 @@ def causes(differing: Sequence[ComparedCounter], *, has_reads: bool) -> list[str
     texts = ["another stretch than was recorded"]
     misses = next((each for each in differing if each.name == "misses"), None)
     if misses is not None and misses.difference > 0:
-        if _TWICE[0] <= misses.board / max(1, misses.simulated) <= _TWICE[1]:
+        ratio = misses.board / max(1, misses.simulated)
+        if misses.simulated >= _FEWEST and _TWICE[0] <= ratio <= _TWICE[1]:
             texts.insert(
                 0,
                 "twice the misses: lines of half the size (--cache-page), or a counter that counts "
@@ -272,11 +275,11 @@ def causes(differing: Sequence[ComparedCounter], *, has_reads: bool) -> list[str
         ]
     if misses is not None:
         texts.append("the policy, if its maker does not publish it")
-    if any(each.name == "cycles" for each in differing):
-        texts += [
-            "waits for RAM and peripherals, which the prediction does not have",
-            "sleep and halts in a debugger, in which a cycle counter may stop",
-        ]
+    cycles = next((each for each in differing if each.name == "cycles"), None)
+    if cycles is not None and cycles.difference > 0:
+        texts.append("waits for RAM and peripherals, which the prediction does not have")
+    if cycles is not None and cycles.difference < 0:
+        texts.append("sleep and halts in a debugger, in which a cycle counter may stop")
     return texts
 
 
