@@ -125,8 +125,8 @@ def test_nothing_is_marked_without_the_program(recorded: tuple[Path, Path]) -> N
     assert "leave out --by image" in fails("attribute", trace, *flags, "--by", "image")
     assert "no function 'radio_pull'" in fails("attribute", trace, "--needed-by", "radio_pull")
     other = elf.with_name("other.elf")
-    command = ["arm-none-eabi-objcopy", "--change-section-address", ".text+0x10000", elf, other]
-    subprocess.run(command, check=True)
+    command = ("arm-none-eabi-objcopy", "--change-section-address", ".text+0x10000")
+    subprocess.run((*command, elf, other), check=True)
     assert "another build than was recorded" in fails("attribute", trace, *flags, "--elf", other)
     moved = elf.rename(elf.with_suffix(".moved"))
     try:
