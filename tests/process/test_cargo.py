@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from flashpager.record import rp2040js
+from flashpager.tune.cargo import executables
 from tests import tools
 from tests.conftest import COMMAND, ROOT
 from tests.tuned_firmware import replaced
@@ -211,25 +212,27 @@ def test_a_package_is_tuned(tmp_path: Path) -> None:
     tuned = elf.read_bytes()
     cargo(tmp_path, "build", "--release", "--offline")
     assert elf.read_bytes() == tuned
-    # Another call repeats nothing that is known.
-    again = cargo(tmp_path, "flashpager", "--", "--offline")
+    # Another call repeats nothing that is known, from each folder.
+    named = ("--manifest-path", f"{tmp_path.name}/Cargo.toml")
+    again = cargo(tmp_path.parent, "flashpager", *named, "--", "--offline")
     assert "as predicted." in again.stdout
     assert again.stderr.count("kept from an earlier call") == 2
 
 
 def test_a_member_of_a_workspace(tmp_path: Path) -> None:
     """The linker runs in the folder of the workspace, from which the script names its files."""
-    write_package(tmp_path / "chip")
-    shutil.move(tmp_path / "chip/.cargo", tmp_path)
+    member = tmp_path / "the chip"
+    write_package(member)
+    shutil.move(member / ".cargo", tmp_path)
     (tmp_path / "Cargo.toml").write_text(
-        '[workspace]\nmembers = ["chip"]\nresolver = "3"\n', "ascii"
+        '[workspace]\nmembers = ["the chip"]\nresolver = "3"\n', "ascii"
     )
-    shutil.move(tmp_path / "chip/link.x", tmp_path)
-    shutil.move(tmp_path / "chip/memory.x", tmp_path)
-    replaced(tmp_path / "memory.x", "flashpager.x", "chip/flashpager.x")
+    shutil.move(member / "link.x", tmp_path)
+    shutil.move(member / "memory.x", tmp_path)
+    replaced(tmp_path / "memory.x", "flashpager.x", '"the chip/flashpager.x"')
     # The start-up code copies functions to RAM, for which it misses a few times more.
     ram = '300, ram = "256" }\nverify = { misses_within = "1 %" }'
-    replaced(tmp_path / "chip/Cargo.toml", "300 }", ram)
+    replaced(member / "Cargo.toml", "300 }", ram)
     done = cargo(tmp_path, "flashpager", "-p", "firmware", "--json", "--", "--offline")
     report = json.loads(done.stdout)
     assert report["choice"]["pinned"]
@@ -281,12 +284,43 @@ def test_what_is_refused(tmp_path: Path) -> None:
     (tmp_path / "flashpager.toml").write_text("[design]\n", encoding="ascii")
     refused("flashpager.toml", "[package.metadata.flashpager], too; keep one")
     (tmp_path / "flashpager.toml").unlink()
+    kept = manifest.read_text(encoding="ascii")
+    wrong = kept[: kept.index("[package.metadata")] + '[package.metadata]\nflashpager = "x"\n'
+    manifest.write_text(wrong, encoding="ascii")
+    refused(f"{manifest}: [package.metadata] flashpager = 'x': must be a table")
+    manifest.write_text(kept, encoding="ascii")
     text = manifest.read_text(encoding="ascii")
     manifest.write_text(text[: text.index("[package.metadata")], encoding="ascii")
     refused("[package.metadata.flashpager] is missing", "run, design, choose and verify")
+    (tmp_path / "src/bin").mkdir()
+    shutil.copy(tmp_path / "src/main.rs", tmp_path / "src/bin/other.rs")
+    refused("2 programs fit (firmware, other)", "--bin")
     replaced(tmp_path / "src/main.rs", "fn run()", "fn run(")
     replaced(manifest, 'edition = "2024"', 'edition = "2024"\n[package.metadata.flashpager]')
     text = manifest.read_text(encoding="ascii")
     table = _CARGO[_CARGO.index("run = {") :]
     manifest.write_text(text.replace("flashpager]", f"flashpager]\n{table}"), encoding="ascii")
-    refused("'cargo build' failed; its last lines are above")
+    named = ("--bin", "firmware", "--", "--offline")
+    refused("'cargo build' failed; its last lines are above", arguments=named)
+    noted = cargo(tmp_path, "flashpager", *named, code=2).stderr
+    assert "made for firmware; this package's other programs link them, too: other" in noted
+
+
+def test_a_script_of_the_users_own(tmp_path: Path) -> None:
+    """A file of the script's name that the command did not write is kept."""
+    write_package(tmp_path)
+    script = tmp_path / "flashpager.x"
+    for content, reason in ((b"/* mine */", "is not written by 'cargo"), (b"\xff", "is no text")):
+        script.write_bytes(content)
+        done = cargo(tmp_path, "flashpager", "--", "--offline", code=2)
+        assert f"{script}: {reason}" in done.stderr.splitlines()[-1]
+        assert script.read_bytes() == content
+    assert not (tmp_path / "order.ld").exists()
+
+
+def test_lines_that_are_no_messages() -> None:
+    """A procedural macro prints what it likes between the messages of Cargo."""
+    message = {"executable": "/a/fw", "target": {"name": "fw"}}
+    printed = f"expanding\n{{ x: 1 }}\n{json.dumps(message)}\n[]\n".encode()
+    assert executables(printed, "fw") == [Path("/a/fw")]
+    assert executables(printed, "other") == []

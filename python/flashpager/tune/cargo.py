@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -11,30 +12,34 @@ from pathlib import Path
 from typing import Any
 
 from flashpager._engine import FlashpagerError
-from flashpager.base.files import appearing_whole, read_toml
+from flashpager.base.files import appearing_whole, read_text, read_toml
 from flashpager.tune.configuration import NAME, LinkAdvice, TuneConfiguration
 
 #: The linker script that `memory.x` includes.
 SCRIPT = "flashpager.x"
 #: Lines of a failed build that are shown.
 _LAST_LINES = 15
+#: Paths that a linker script takes without quotes.
+_PLAIN_PATH = re.compile(r"[\w./-]+")
+#: The words by which a script of this command is known from one of the user's own.
+_MARK = "Written by 'cargo flashpager'"
 #: The content of the script. rust-lld gives a section to the first statement that matches it, even
 #: if INSERT moves that statement. `memory.x` includes these statements, so they come before those
 #: of `link.x`.
 _SCRIPT_TEXT = """\
-/* Written by 'cargo flashpager'. memory.x includes it, behind MEMORY, for link.x of cortex-m-rt.
+/* {mark}. memory.x includes it, behind MEMORY, for link.x of cortex-m-rt.
    That script has a .text, too, for which this one leaves nothing. */
 /* The start-up code copies it with .data. It is first to choose functions. */
 SECTIONS {{
     .flashpager_data : ALIGN(4) {{
-        INCLUDE {pinned}
+        INCLUDE "{pinned}"
         . = ALIGN(4);
     }} > RAM AT > FLASH
 }} INSERT AFTER .data;
 SECTIONS {{
     .text : ALIGN(4) {{
         *(.Reset)
-        INCLUDE {order}
+        INCLUDE "{order}"
         *(.text .text.*)
         *(.HardFaultTrampoline)
         *(.HardFault.*)
@@ -73,6 +78,8 @@ class CargoProgram:
     source: Path
     #: The table ``package.metadata.flashpager``.
     metadata: Mapping[str, object] | None
+    #: The other programs of the package, which link the same fragments.
+    others: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -80,10 +87,19 @@ class CargoProgram:
         return self.manifest.parent
 
     def from_workspace(self, name: str) -> str:
-        """Return the path of a file of the package from the folder in which the linker runs."""
+        """Return the path of a file of the package from the folder in which the linker runs.
+
+        Raises:
+            FlashpagerError: if no linker script can name it.
+
+        """
         folder = self.folder
         inside = folder.is_relative_to(self.workspace)
-        return str((folder.relative_to(self.workspace) if inside else folder) / name)
+        path = str((folder.relative_to(self.workspace) if inside else folder) / name)
+        if '"' in path:
+            message = f"{path}: a linker script takes no path with '\"'; rename the folder"
+            raise FlashpagerError(message)
+        return path
 
     def relink_later(self) -> None:
         """Give the source a new time, so that Cargo links the program when it is built next.
@@ -101,13 +117,7 @@ def find_program(request: CargoRequest) -> CargoProgram:
         FlashpagerError: if Cargo finds no manifest, or the request fits no program or several.
 
     """
-    where = ["--manifest-path", str(request.manifest)] if request.manifest else []
-    done = _cargo("metadata", "--format-version", "1", "--no-deps", *where)
-    if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        message = f"cargo metadata: {lines[-1] if lines else 'failed'}"
-        raise FlashpagerError(message)
-    found = json.loads(done.stdout)
+    found = _metadata(Path(), request.manifest)
     packages = {each["name"]: each for each in found["packages"]}
     if request.package is not None and request.package not in packages:
         message = (
@@ -128,16 +138,57 @@ def find_program(request: CargoRequest) -> CargoProgram:
         message = f"cargo flashpager: {count}; name one with --package and --bin"
         raise FlashpagerError(message)
     [(package, target)] = programs
-    metadata = package["metadata"]
+    manifest = Path(package["manifest_path"])
+    # Cargo takes .cargo/config.toml from the folder it runs in, which is the package's for builds.
+    found = _metadata(manifest.parent, manifest)
     return CargoProgram(
-        manifest=Path(package["manifest_path"]),
+        manifest=manifest,
         workspace=Path(found["workspace_root"]),
         package=package["name"],
         binary=target["name"],
         map_=Path(found["target_directory"]) / "flashpager.map",
         source=Path(target["src_path"]),
-        metadata=metadata.get("flashpager") if isinstance(metadata, dict) else None,
+        metadata=_table(package["metadata"], manifest),
+        others=tuple(
+            each["name"]
+            for each in package["targets"]
+            if "bin" in each["kind"] and each["name"] != target["name"]
+        ),
     )
+
+
+def _metadata(folder: Path, manifest: Path | None) -> dict[str, Any]:
+    """Return the description of a workspace that Cargo gives in a folder.
+
+    Raises:
+        FlashpagerError: if Cargo finds no manifest, or a wrong one.
+
+    """
+    where = ["--manifest-path", str(manifest)] if manifest else []
+    done = _cargo(folder, "metadata", "--format-version", "1", "--no-deps", *where)
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        message = f"cargo metadata: {lines[-1] if lines else 'failed'}"
+        raise FlashpagerError(message)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _table(metadata: object, manifest: Path) -> Mapping[str, object] | None:
+    """Return the table ``flashpager`` of a package's metadata; None if there is none.
+
+    Raises:
+        FlashpagerError: if it is no table.
+
+    """
+    table = metadata.get("flashpager") if isinstance(metadata, dict) else None
+    if table is not None and not isinstance(table, dict):
+        message = (
+            f"{manifest}: [package.metadata] flashpager = {table!r}: must be a table, "
+            "[package.metadata.flashpager]"
+        )
+        raise FlashpagerError(message)
+    return table
 
 
 def cargo_configuration(
@@ -159,6 +210,11 @@ def cargo_configuration(
     # A wrong field is refused before anything is written or built.
     TuneConfiguration.from_tables({**tables, "build": build}, path)
     _write_script(program)
+    if program.others:
+        say(
+            f"{program.package}: order.ld and pinned.ld are made for {program.binary}; this "
+            f"package's other programs link them, too: {', '.join(program.others)}"
+        )
     chosen = ["--manifest-path", str(program.manifest), "--profile", request.profile]
     chosen += ["--bin", program.binary, *request.options]
     elf = _built(program, chosen, say)
@@ -170,10 +226,11 @@ def cargo_configuration(
     map_ = program.map_
     if map_.is_relative_to(program.workspace):
         map_ = map_.relative_to(program.workspace)
+    script = _quoted(program.from_workspace(SCRIPT))
     advice = LinkAdvice(
         include=(
-            f"add the line 'INCLUDE {program.from_workspace(SCRIPT)}' to memory.x, behind MEMORY, "
-            "for a link by rust-lld with link.x of cortex-m-rt; the included script is "
+            f"add the line 'INCLUDE {script}' to memory.x, behind MEMORY, for a link by "
+            "rust-lld with link.x of cortex-m-rt; the included script is "
             f"{program.folder / SCRIPT}"
         ),
         map_=f'add "-C", "link-arg=-Map={map_}" to rustflags in .cargo/config.toml',
@@ -204,18 +261,36 @@ def _tables(program: CargoProgram) -> tuple[Mapping[str, object], Path]:
 
 
 def _write_script(program: CargoProgram) -> None:
-    """Write the linker script and empty fragments where there are none."""
+    """Write the linker script and empty fragments where there are none.
+
+    Raises:
+        FlashpagerError: if a file of the script's name is not of this command.
+
+    """
+    script = program.folder / SCRIPT
+    written = read_text(script) if script.exists() else None
+    if written is not None and _MARK not in written:
+        message = (
+            f"{script}: is not written by 'cargo flashpager', which needs this name; rename it"
+        )
+        raise FlashpagerError(message)
+    text = _SCRIPT_TEXT.format(
+        mark=_MARK,
+        order=program.from_workspace("order.ld"),
+        pinned=program.from_workspace("pinned.ld"),
+    )
     for name in ("order.ld", "pinned.ld"):
         path = program.folder / name
         if not path.exists():
             path.touch()
-    script = program.folder / SCRIPT
-    text = _SCRIPT_TEXT.format(
-        order=program.from_workspace("order.ld"), pinned=program.from_workspace("pinned.ld")
-    )
-    if not script.is_file() or script.read_text(encoding="utf-8") != text:
+    if written != text:
         with appearing_whole(script) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+
+def _quoted(path: str) -> str:
+    """Return a path as a linker script has it."""
+    return path if _PLAIN_PATH.fullmatch(path) else f'"{path}"'
 
 
 def _built(program: CargoProgram, chosen: Sequence[str], say: Callable[[str], None]) -> Path:
@@ -225,22 +300,31 @@ def _built(program: CargoProgram, chosen: Sequence[str], say: Callable[[str], No
         FlashpagerError: if the build fails.
 
     """
-    done = _cargo("build", "--message-format=json-render-diagnostics", *chosen)
+    done = _cargo(program.folder, "build", "--message-format=json-render-diagnostics", *chosen)
     if done.returncode:
         for line in done.stderr.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:]:
             say(f"  {line}")
         message = f"{program.manifest}: 'cargo build' failed; its last lines are above"
         raise FlashpagerError(message)
-    built: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
-    paths = [
-        Path(each["executable"])
-        for each in built
-        if each.get("executable") and each["target"]["name"] == program.binary
-    ]
+    paths = executables(done.stdout, program.binary)
     if not paths:
         message = f"{program.manifest}: 'cargo build' named no program {program.binary}"
         raise FlashpagerError(message)
     return paths[-1]
+
+
+def executables(printed: bytes, binary: str) -> list[Path]:
+    """Return the paths of a program that Cargo's messages name.
+
+    Procedural macros may print lines of their own between the messages.
+    """
+    paths = []
+    for line in printed.splitlines():
+        with suppress(ValueError):
+            message = json.loads(line) if line.startswith(b"{") else {}
+            if message.get("executable") and message["target"]["name"] == binary:
+                paths.append(Path(message["executable"]))
+    return paths
 
 
 def _name() -> str:
@@ -248,8 +332,8 @@ def _name() -> str:
     return os.environ.get("CARGO", "cargo")
 
 
-def _cargo(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run Cargo.
+def _cargo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Run Cargo in a folder.
 
     Raises:
         FlashpagerError: if it is not installed.
@@ -257,7 +341,11 @@ def _cargo(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     """
     try:
         return subprocess.run(
-            [_name(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+            [_name(), *arguments],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
         )
     except OSError as error:
         message = f"{_name()}: {error.strerror or error}; install Rust (rustup)"
