@@ -72,6 +72,6 @@ def test_esp_idf_reads_the_fragments(tmp_path: Path) -> None:
     ],
 )
 def test_the_grammar_refuses(wrong: str) -> None:
-    """What ldgen refuses is no fragment by the grammar of these tests."""
+    """The grammar of these tests refuses the fragments that ldgen refuses."""
     with pytest.raises(AssertionError, match="no mapping fragment"):
         mappings(wrong)
