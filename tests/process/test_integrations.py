@@ -26,6 +26,7 @@ from tests.process.test_pin_boot import (
     linked,
     recorded,
 )
+from tests.tuned_firmware import replaced
 
 #: A program of the shape of the Pico SDK's: the linker script takes .time_critical* into .data.
 _PICO_PROJECT = f"""
@@ -105,18 +106,26 @@ def test_the_pico_sdk_links_the_list(tmp_path: Path, generator: str) -> None:
     assert len(functions_in_ram(elf)) == len(names) >= 3
     assert booted(elf) == before
     assert "lie in RAM" in flashpager("layout", "check", elf, pinned).out
-    # Nothing is left to do.
+    # Another build finds the program complete.
     assert "Building" not in run(tmp_path, *build)
     first, *others = pinned.read_text(encoding="ascii").splitlines()
+    left = first.rpartition(".")[2]
+    # A source puts a function of its own into the section that the SDK would give to this one.
+    own = f'__attribute__((noinline, section(".time_critical.{left}"))) void own(void) {{ ticks; }}'
+    replaced(
+        tmp_path / "startup.c", "void _init(void) { }", f"{own}\nvoid _init(void) {{ own(); }}"
+    )
+    run(tmp_path, *build)
+    assert len(functions_in_ram(elf)) == len(names) + 1
     pinned.write_text("".join(f"{line}\n" for line in others), encoding="ascii")
     run(tmp_path, *build)
-    left = first.rpartition(".")[2]
-    assert len(functions_in_ram(elf)) == len(names) - 1
+    assert len(functions_in_ram(elf)) == len(names)
     assert left not in functions_in_ram(elf)
+    assert "own" in functions_in_ram(elf)
     # An object that is compiled anew gets the list again.
     (tmp_path / "main.c").touch()
     run(tmp_path, *build)
-    assert len(functions_in_ram(elf)) == len(names) - 1
+    assert len(functions_in_ram(elf)) == len(names)
     assert booted(elf) == before
 
 

@@ -390,3 +390,30 @@ def test_cmake_finds_the_package(tmp_path: Path) -> None:
     cmake("--build", "build")
     assert (tmp_path / "build/fw.elf").read_bytes() == before
     fails("tune", "--integration", "bazel", words=["no build system known", "make, cmake"])
+
+
+def test_cmake_folders(tmp_path: Path) -> None:
+    """Each configuration of a build has a file of its own; a folder with a quote is refused."""
+    need(*TOOLS, "cmake", "ninja")
+    configuration = write_firmware(tmp_path)
+    text = configuration.read_text(encoding="utf-8")
+    configuration.write_text(text[text.index("[run]") :], encoding="utf-8")
+    (tmp_path / "CMakeLists.txt").write_text(_CMAKE, encoding="ascii")
+    package = flashpager("tune", "--integration", "cmake").out.strip()
+
+    def configured(folder: str, generator: str) -> str:
+        command = ["cmake", "-B", folder, "-G", generator, f"-Dflashpager_DIR={package}"]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=on_path(), capture_output=True, text=True, check=False
+        )
+        return "" if done.returncode == 0 else " ".join(done.stderr.split())
+
+    assert not configured("my build", "Ninja Multi-Config")
+    for name in ("Debug", "Release"):
+        file = tmp_path / f"my build/flashpager/fw.elf/{name}/flashpager.toml"
+        read = TuneConfiguration.read(file)
+        assert read.elf == tmp_path / f"my build/{name}/fw.elf"
+        subprocess.run(["sh", "-c", read.command], cwd=file.parent, env=on_path(), check=True)
+        assert read.elf.is_file()
+        assert read.map_.is_file()
+    assert "it's has a quote" in configured("it's", "Unix Makefiles")

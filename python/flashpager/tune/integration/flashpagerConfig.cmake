@@ -1,3 +1,13 @@
+# Sets FOLDER to the folder of TARGET's files. A generator of several configurations, as Ninja
+# Multi-Config, has one for each, and is_multi_config is true.
+macro(_flashpager_folder folder target)
+    get_property(is_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+    set(${folder} "${CMAKE_BINARY_DIR}/flashpager/${target}")
+    if(is_multi_config)
+        string(APPEND ${folder} "/$<CONFIG>")
+    endif()
+endmacro()
+
 # flashpager_tune(TARGET [CONFIGURATION FILE] [FRAGMENTS FOLDER])
 #
 # Links TARGET with the fragments that 'flashpager tune' writes, and adds the target TARGET-tune, which
@@ -7,7 +17,8 @@
 # FRAGMENTS is the folder of order.ld and pinned.ld, which belong to the sources: by default the
 # current source folder. CONFIGURATION has the tables [run], [design], [choose] and [verify] of
 # flashpager.toml, by default that file in the current source folder. [build] is added to a copy in the
-# folder flashpager/TARGET of the build, from which its paths count.
+# folder flashpager/TARGET of the build, from which its paths count; with several configurations it is
+# flashpager/TARGET/CONFIGURATION.
 function(flashpager_tune target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "CONFIGURATION;FRAGMENTS" "")
     if(arg_UNPARSED_ARGUMENTS)
@@ -26,6 +37,14 @@ function(flashpager_tune target)
             "writes one, of which the table [build] is left out here")
     endif()
     find_program(FLASHPAGER_COMMAND flashpager REQUIRED)
+    # The configuration has these paths in quotes of TOML, and one of them in those of the shell.
+    get_target_property(output ${target} RUNTIME_OUTPUT_DIRECTORY)
+    foreach(path IN ITEMS "${CMAKE_BINARY_DIR}" "${CMAKE_COMMAND}" "${fragments}" "${output}")
+        if(path MATCHES "['\"\\]")
+            message(FATAL_ERROR "flashpager_tune: ${path} has a quote or a backslash in its name; "
+                "rename the folder")
+        endif()
+    endforeach()
 
     set(files "${fragments}/order.ld" "${fragments}/pinned.ld")
     foreach(file IN LISTS files)
@@ -38,12 +57,16 @@ function(flashpager_tune target)
         "-L${fragments}" "-Wl,-Map=$<TARGET_FILE:${target}>.map")
 
     # Each target has a folder of its own, in which tune keeps its recordings.
-    set(folder "${CMAKE_BINARY_DIR}/flashpager/${target}")
+    _flashpager_folder(folder ${target})
+    set(config "")
+    if(is_multi_config)
+        set(config " --config $<CONFIG>")
+    endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${configuration}")
     file(READ "${configuration}" tables)
     file(GENERATE OUTPUT "${folder}/flashpager.toml" CONTENT
 "[build]
-command = \"env -u MAKEFLAGS -u MAKELEVEL '${CMAKE_COMMAND}' --build '${CMAKE_BINARY_DIR}' --target ${target}\"
+command = \"env -u MAKEFLAGS -u MAKELEVEL '${CMAKE_COMMAND}' --build '${CMAKE_BINARY_DIR}' --target ${target}${config}\"
 elf = \"$<TARGET_FILE:${target}>\"
 map = \"$<TARGET_FILE:${target}>.map\"
 order = \"${fragments}/order.ld\"
@@ -60,8 +83,9 @@ endfunction()
 # Links the functions of FILE into RAM, in a program of the Pico SDK. 'flashpager pin --map … --format
 # pico-sdk -o FILE' writes it. The sections of these functions get names that the SDK's linker scripts
 # put into RAM, as __not_in_flash_func gives them in sources. FILE belongs to the sources; while it is
-# missing, nothing is renamed. The map of the link is beside the
-# program, with .map behind its name.
+# missing, nothing is renamed. The map of the link is beside the program, with .map behind its name.
+# Functions of libraries that TARGET links, as those of the compiler, stay in flash: only objects that
+# TARGET compiles are changed.
 function(flashpager_time_critical target file)
     get_filename_component(list "${file}" ABSOLUTE)
     if(NOT EXISTS "${list}")
@@ -71,7 +95,7 @@ function(flashpager_time_critical target file)
         message(FATAL_ERROR "flashpager_time_critical: CMAKE_OBJCOPY is not set; it names the "
             "objcopy of the compiler")
     endif()
-    set(folder "${CMAKE_BINARY_DIR}/flashpager/${target}")
+    _flashpager_folder(folder ${target})
     file(GENERATE OUTPUT "${folder}/objects.txt" CONTENT "$<JOIN:$<TARGET_OBJECTS:${target}>,\n>\n")
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${list}")
     target_link_options(${target} PRIVATE "-Wl,-Map=$<TARGET_FILE:${target}>.map")

@@ -5,6 +5,10 @@
 # --format pico-sdk' wrote, and APPLIED the list that was applied before.
 file(STRINGS "${OBJECTS}" objects)
 file(READ "${LIST}" wanted)
+# Sources put functions into .time_critical.NAME, too. A prefix distinguishes those that are renamed
+# here, so that no others are renamed back. The SDK's linker scripts match .time_critical*.
+string(REPLACE "=.time_critical." "=.time_critical.flashpager." wanted "${wanted}")
+file(WRITE "${APPLIED}.next" "${wanted}")
 set(undo)
 if(EXISTS "${APPLIED}")
     file(READ "${APPLIED}" applied)
@@ -17,7 +21,7 @@ if(EXISTS "${APPLIED}")
     endif()
 endif()
 foreach(object IN LISTS objects)
-    foreach(renames IN ITEMS ${undo} "@${LIST}")
+    foreach(renames IN ITEMS ${undo} "@${APPLIED}.next")
         # Ninja would compile an object anew that got a new time.
         execute_process(COMMAND "${OBJCOPY}" -p "${renames}" "${object}" RESULT_VARIABLE status)
         if(status)
@@ -25,4 +29,4 @@ foreach(object IN LISTS objects)
         endif()
     endforeach()
 endforeach()
-file(WRITE "${APPLIED}" "${wanted}")
+file(RENAME "${APPLIED}.next" "${APPLIED}")
