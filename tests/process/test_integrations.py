@@ -63,12 +63,13 @@ endfunction()
 """
 
 
-def run(folder: Path, *command: str | Path, code: int = 0) -> str:
-    """Run a command where flashpager is found; return what it prints."""
+def run(folder: Path, *command: str | Path, code: int = 0, path: str | None = None) -> str:
+    """Run a command where flashpager is found, unless PATH is given; return what it prints."""
+    found = f"{COMMAND.parent}:{os.environ['PATH']}" if path is None else path
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
-        env={**os.environ, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}"},
+        env={**os.environ, "PATH": found},
         capture_output=True,
         text=True,
         check=False,
@@ -137,8 +138,9 @@ def relocations(folder: Path, calls: Path) -> dict[str, list[str]]:
     printed = run(folder, "cmake", "-P", script)
     found: dict[str, list[str]] = {}
     for line in printed.splitlines():
-        word, source, location, pattern = line.split()
-        assert (word, location) == ("relocated", "RAM")
+        match = re.fullmatch(r"relocated (.+) RAM (\S+)", line)
+        assert match
+        source, pattern = match.groups()
         sections = [f".text.{name}" for name in ("mix", "fold", "swap", "main", "tick", "host")]
         found[source] = [one for one in sections if re.match(pattern, one)]
     return found
@@ -149,7 +151,8 @@ def test_west_runs_the_command(tmp_path: Path) -> None:
     need("cmake")
     if importlib.util.find_spec("west") is None:
         pytest.skip("no west (pip install west)")
-    build = tmp_path / "app/build"
+    app = tmp_path / "my app"
+    build = app / "build"
     (build / "zephyr").mkdir(parents=True)
     compiled(build)
     elf = linked(build, "zephyr.elf")
@@ -158,26 +161,37 @@ def test_west_runs_the_command(tmp_path: Path) -> None:
     listed = [{"directory": str(build), "file": name} for name in ("main.c", "startup.c")]
     (build / "compile_commands.json").write_text(json.dumps(listed), encoding="ascii")
     package = Path(flashpager("tune", "--integration", "zephyr").out.strip())
-    scripts = tmp_path / "app/scripts"
+    scripts = app / "scripts"
     scripts.mkdir()
     for file in package.glob("*west*"):
         shutil.copy(file, scripts)
-    manifest = "manifest:\n  self:\n    path: app\n    west-commands: scripts/west-commands.yml\n"
-    (tmp_path / "app/west.yml").write_text(manifest, encoding="ascii")
+    manifest = (
+        "manifest:\n  self:\n    path: my app\n    west-commands: scripts/west-commands.yml\n"
+    )
+    (app / "west.yml").write_text(manifest, encoding="ascii")
     west = (sys.executable, "-m", "west")
-    run(tmp_path, *west, "init", "-l", "app")
-    assert "flashpager" in run(tmp_path / "app", *west, "help")
+    run(tmp_path, *west, "init", "-l", "my app")
+    assert "flashpager" in run(app, *west, "help")
     options = ("--board", "rp2040", "--ram", "600", "--cache", "512")
     command = (*west, "flashpager", trace, *options)
-    run(tmp_path / "app", *command)
-    found = relocations(tmp_path, tmp_path / "app/flashpager.cmake")
+    run(app, *command)
+    found = relocations(tmp_path, app / "flashpager.cmake")
     assert set(found) <= {str(build / "main.c"), str(build / "startup.c")}
     assert len([name for names in found.values() for name in names]) >= 3
     # A path that fits two sources is not guessed.
     listed += [{"directory": str(tmp_path), "file": "other/main.c"}]
     (build / "compile_commands.json").write_text(json.dumps(listed), encoding="ascii")
-    kept = (tmp_path / "app/flashpager.cmake").read_bytes()
-    assert "main.c: 2 sources of" in run(tmp_path / "app", *command, code=1)
-    assert (tmp_path / "app/flashpager.cmake").read_bytes() == kept
-    missing = run(tmp_path / "app", *command, "--build-dir", "none", code=1)
+    kept = (app / "flashpager.cmake").read_bytes()
+    assert "main.c: 2 sources of" in run(app, *command, code=1)
+    missing = run(app, *command, "--build-dir", "none", code=1)
     assert "none/compile_commands.json: no such file" in missing
+    for damaged in ("[", "[1]", '[{"file": "main.c"}]'):
+        (build / "compile_commands.json").write_text(damaged, encoding="ascii")
+        [line] = run(app, *command, code=1).splitlines()
+        assert "build/compile_commands.json: is no list of commands" in line
+    (build / "compile_commands.json").write_text(json.dumps(listed), encoding="ascii")
+    [line] = run(app, *command, code=1, path="/nowhere").splitlines()
+    assert "flashpager: not found on PATH" in line
+    # A file is replaced as a whole, or kept.
+    assert (app / "flashpager.cmake").read_bytes() == kept
+    assert not list(app.glob(".*.partial"))

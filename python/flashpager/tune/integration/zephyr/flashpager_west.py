@@ -13,7 +13,7 @@ from pathlib import Path
 from west.commands import WestCommand
 
 #: A source file in a call that flashpager wrote.
-_SOURCE = re.compile(r"(?<=\(FILES )\S+")
+_SOURCE = re.compile(r"(?<=\(FILES ).+(?= FILTER )")
 
 
 class Flashpager(WestCommand):
@@ -51,25 +51,42 @@ class Flashpager(WestCommand):
         commands = build / "compile_commands.json"
         if not commands.is_file():
             self.die(f"{commands}: no such file; --build-dir names the folder of the build")
+        sources = self._sources(commands)
         written = output.with_name(f".{output.name}.partial")
         command = ["flashpager", "pin", args.trace, "--board", args.board, "--ram", args.ram]
         command += ["--map", str(build / "zephyr/zephyr.map"), "--format", "zephyr"]
-        done = subprocess.run([*command, *unknown, "-o", str(written)], check=False)
-        if done.returncode:
+        try:
+            self._pin([*command, *unknown, "-o", str(written)])
+            calls = written.read_text(encoding="utf-8")
+            calls = self._with_whole_paths(calls, sources, commands)
+            written.write_text(calls, encoding="utf-8")
+            written.replace(output)
+        finally:
             written.unlink(missing_ok=True)
-            raise SystemExit(done.returncode)
-        calls = written.read_text(encoding="utf-8")
-        written.write_text(self._with_whole_paths(calls, commands), encoding="utf-8")
-        written.replace(output)
         self.inf(f"written: {output}")
 
-    def _with_whole_paths(self, calls: str, commands: Path) -> str:
-        """Return calls that name each source by its whole path.
+    def _pin(self, command: list[str]) -> None:
+        """Run ``flashpager pin``, which prints what it refuses."""
+        try:
+            done = subprocess.run(command, check=False)
+        except FileNotFoundError:
+            self.die("flashpager: not found on PATH; install it (pip install flashpager)")
+        if done.returncode:
+            raise SystemExit(done.returncode)
+
+    def _sources(self, commands: Path) -> list[Path]:
+        """Return the whole paths of the sources that the build compiles."""
+        try:
+            listed = json.loads(commands.read_text(encoding="utf-8"))
+            return [Path(one["directory"], one["file"]) for one in listed]
+        except (ValueError, KeyError, TypeError):
+            self.die(f"{commands}: is no list of commands; configure the build again")
+
+    def _with_whole_paths(self, calls: str, sources: list[Path], commands: Path) -> str:
+        """Return calls that name each source by its whole path, in brackets of CMake.
 
         A map has the path of a source from the folder of its library.
         """
-        listed = json.loads(commands.read_text(encoding="utf-8"))
-        sources = [Path(one["directory"], one["file"]) for one in listed]
 
         def whole(match: "re.Match[str]") -> str:
             parts = Path(match[0]).parts
@@ -77,6 +94,6 @@ class Flashpager(WestCommand):
             if len(found) != 1:
                 fit = "no source" if not found else f"{len(found)} sources"
                 self.die(f"{match[0]}: {fit} of {commands} with this path; leave it out by --never")
-            return str(found.pop())
+            return f"[==[{found.pop()}]==]"
 
         return _SOURCE.sub(whole, calls)
