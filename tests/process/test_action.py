@@ -1,13 +1,16 @@
 """Tests of the actions for GitHub: their shell steps, with files that stand in for GitHub's."""
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+import flashpager as package
 from tests.conftest import COMMAND, ROOT, flashpager, need
 from tests.process.test_builds import SLOWER, built
 
@@ -45,7 +48,7 @@ def run_action(name: str, folder: Path, inputs: dict[str, str]) -> _Done:
     code, printed = 0, ""
     for step in action["runs"]["steps"]:
         assert step["shell"] == "bash"
-        if "pip install flashpager" in step["run"]:
+        if "pip install" in step["run"]:
             continue
         variables = {key: _filled(value, given) for key, value in step.get("env", {}).items()}
         script = folder / "step.sh"
@@ -77,7 +80,10 @@ def test_the_comment(tmp_path: Path) -> None:
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     before, after = built(tmp_path / "before", {}), built(tmp_path / "after", SLOWER)
     options = "--cache 2K --draws 20"
-    inputs = {"before": str(before), "after": str(after), "board": "rp2040", "options": options}
+    # A name that looks like an option is that of a file.
+    shutil.copy(before, tmp_path / "--before.trace")
+    inputs = {"before": "--before.trace", "after": str(after), "board": "rp2040"}
+    inputs["options"] = options
     passed = run_action("compare", tmp_path, {**inputs, "fail-slower": "50%"})
     failed = run_action("compare", tmp_path, {**inputs, "fail-slower": "0.1%"})
     assert (passed.code, failed.code) == (0, 1)
@@ -87,7 +93,7 @@ def test_the_comment(tmp_path: Path) -> None:
     for done in (passed, failed):
         assert done.out.splitlines() == lines
         title, blank, *comment = done.summary.splitlines()
-        assert title == f"**flashpager: {before} → {after}**"
+        assert title == f"**flashpager: --before.trace → {after}**"
         assert not blank
         assert comment == [f"* {line}" for line in lines[:3]]
         first, *values, last = done.outputs.splitlines()
@@ -101,3 +107,32 @@ def test_wrong_input(tmp_path: Path) -> None:
     done = run_action("compare", tmp_path, inputs)
     assert done.code == 2
     assert (done.out, done.summary, done.outputs) == ("", "", "")
+
+
+@pytest.mark.parametrize("name", ["compare", "reach"])
+def test_one_version_is_installed(tmp_path: Path, name: str) -> None:
+    """The package is installed in an environment of its own, in the version that is named."""
+    action = yaml.safe_load((ROOT / "examples/action" / name / "action.yml").read_text())
+    assert action["inputs"]["version"]["default"] == package.__version__
+    step = action["runs"]["steps"][0]
+    environment = tmp_path / "flashpager/bin"
+    # The program that stands in for Python prints its arguments.
+    environment.mkdir(parents=True)
+    for python in (tmp_path / "python3", environment / "python"):
+        python.write_text('#!/bin/sh\necho "$@"\n', encoding="ascii")
+        python.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]],
+        env={
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "RUNNER_TEMP": str(tmp_path),
+            "GITHUB_PATH": str(tmp_path / "path"),
+            "VERSION": "1.2.3",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    installed = "-m pip install flashpager==1.2.3"
+    assert done.stdout.splitlines() == [f"-m venv {tmp_path / 'flashpager'}", installed]
+    assert (tmp_path / "path").read_text(encoding="ascii") == f"{environment}\n"
