@@ -72,11 +72,11 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkAdvice:
-    """What to change in a build whose link lacks something."""
+    """Changes of a build that mend a link without the fragments or the map."""
 
-    #: How to let the linker script include the fragments.
+    #: The change that lets the linker script include the fragments.
     include: str
-    #: How to let the linker write the map.
+    #: The change that lets the linker write the map.
     map_: str
 
 
@@ -108,7 +108,7 @@ class TuneConfiguration:
     misses_within: float
     #: Patterns of output lines that may differ.
     ignored: tuple[re.Pattern[str], ...]
-    #: What to do about a link that lacks something; None for the advice on other builds.
+    #: Advice on a link without the fragments or the map; None for the advice on other builds.
     advice: LinkAdvice | None = None
 
     @property
