@@ -13,6 +13,7 @@ import yaml
 import flashpager as package
 from tests.conftest import COMMAND, ROOT, flashpager, need
 from tests.process.test_builds import SLOWER, built
+from tests.process.test_pin_boot import compiled, linked
 
 _CARD = ROOT / "examples/traces/card-firmware.trace"
 _SENSORS = ROOT / "examples/traces/java/sensors.trace"
@@ -136,3 +137,13 @@ def test_one_version_is_installed(tmp_path: Path, name: str) -> None:
     installed = "-m pip install flashpager==1.2.3"
     assert done.stdout.splitlines() == [f"-m venv {tmp_path / 'flashpager'}", installed]
     assert (tmp_path / "path").read_text(encoding="ascii") == f"{environment}\n"
+
+
+def test_what_is_reached(tmp_path: Path) -> None:
+    """The action for ``reach`` prints what the command prints, and fails as it does."""
+    compiled(tmp_path)
+    elf = linked(tmp_path, "--fw.elf")
+    expected = flashpager("reach", "--root", "PendSV_Handler", "--", elf, code=1).out
+    inputs = {"elf": "--fw.elf", "root": "PendSV_Handler"}
+    done = run_action("reach", tmp_path, inputs)
+    assert (done.code, done.out) == (1, expected)
