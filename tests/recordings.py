@@ -19,6 +19,8 @@ KINDS = {
     "static": ("-O1", "-static", "-no-pie"),
     "pie": ("-O1", "-fPIE", "-pie", "-Wl,-z,lazy"),
 }
+#: Time of the processor after which a command searches.
+_SEARCH_SECONDS = 3
 
 
 def wait_until_it_ran(recording: subprocess.Popen[Any], seconds: float = 1) -> None:
@@ -31,6 +33,14 @@ def wait_until_it_ran(recording: subprocess.Popen[Any], seconds: float = 1) -> N
     while _user_seconds(command) < seconds:
         assert recording.poll() is None
         assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def wait_for_search(search: subprocess.Popen[bytes]) -> None:
+    """Wait until a command searches: its start takes half of a second of the processor."""
+    command = psutil.Process(search.pid)
+    while command.cpu_times().user < _SEARCH_SECONDS:
+        assert search.poll() is None
         time.sleep(0.05)
 
 

@@ -3,7 +3,6 @@
 import re
 import signal
 import subprocess
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import flashpager as package
 from flashpager import Design, FlashpagerError, Trace
 from tests.conftest import COMMAND, ROOT, fails, flashpager, import_csv, runs_of
+from tests.recordings import wait_for_search
 
 TRACES = ROOT / "examples" / "traces"
 SENSORS = TRACES / "java" / "sensors.trace"
@@ -145,9 +145,9 @@ class TestSearch:
         order = tmp_path / "order.txt"
         command = [str(COMMAND), "layout", str(CARD), *limit, "-o", str(order)]
         running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-        time.sleep(5)
+        wait_for_search(running)
         running.send_signal(signal.SIGINT)
-        message, noted = running.communicate(timeout=60)
+        message, noted = running.communicate(timeout=600)
         assert running.returncode == 0, noted
         assert b"the best so far is kept" in noted
         assert b"best: cache pages" in message

@@ -3,17 +3,16 @@
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from random import Random
 
-import psutil
 import pytest
 
 from flashpager import Design, Trace, pin
 from flashpager.base.quantities import duration
 from flashpager.cli.pin import edits
 from tests.conftest import COMMAND, ROOT, fails, flashpager
+from tests.recordings import wait_for_search
 
 CARD = ROOT / "examples/traces/card-firmware.trace"
 DESIGN = ("--board", "rp2040", "--cache", "2K")
@@ -189,10 +188,7 @@ def test_interrupted(tmp_path: Path) -> None:
     arguments = ("--ram", "100", "--evaluations", "20000000", "--order", order)
     command = [str(one) for one in (COMMAND, "pin", CARD, *DESIGN, *arguments)]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    # Its start takes half of a second of the processor, on a busy machine, too.
-    while psutil.Process(running.pid).cpu_times().user < 3:
-        assert running.poll() is None
-        time.sleep(0.05)
+    wait_for_search(running)
     running.send_signal(signal.SIGINT)
     _, noted = running.communicate(timeout=600)
     assert running.returncode == 0, noted
