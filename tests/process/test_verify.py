@@ -227,6 +227,8 @@ def test_refusals(design: tuple[str, ...], message: str) -> None:
         ("TAG_BYTES=17", "at most 16"),
         ("RETRIES=255", "from 0 to 254"),
         ("BLOCK_PAGES=0", "FP_PAGER_BLOCK_PAGES is at least 1"),
+        # Homes have 15 slots, and 15 or 30 bytes of header.
+        ("STORE=FP_PAGER_STORE_HOMES", "FP_PAGER_HOME_HEADER_BYTES is odd"),
     ],
     ids=lambda given: given.partition("=")[0],
 )
@@ -246,14 +248,17 @@ def test_impossible_designs(tmp_path: Path, macro: str, message: str) -> None:
     def complaint(macros: dict[str, str]) -> str:
         lines = [f"#define FP_PAGER_{name} {value}\n" for name, value in macros.items()]
         (tmp_path / "fp_pager_design.h").write_text("".join(lines), encoding="ascii")
-        source = str(pager_sources() / "pager.c")
-        command = ["cc", "-std=c11", "-fsyntax-only", f"-I{tmp_path}", source]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+        sources = [str(pager_sources() / name) for name in ("pager.c", "onenand/onenand.c")]
+        command = ["cc", "-std=c11", "-fsyntax-only", "-DFP_ONENAND_BASE=0", f"-I{tmp_path}"]
+        done = subprocess.run([*command, *sources], capture_output=True, text=True, check=False)
+        return done.stderr
 
     need("cc")
     assert complaint(macros) == ""
     name, _, value = macro.partition("=")
     assert message in complaint(macros | {name: value})
+    if name == "STORE":
+        assert complaint(macros | {name: value, "IMAGE_BYTES": "20000"}) == ""
 
 
 def test_missing_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

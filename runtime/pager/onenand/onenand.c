@@ -6,6 +6,9 @@
 #if FP_PAGER_PAGE_BYTES < 2
 #error "a OneNAND gives two bytes at a time"
 #endif
+#if FP_PAGER_STORE == FP_PAGER_STORE_HOMES && FP_PAGER_HOME_HEADER_BYTES % 2
+#error "homes: a OneNAND gives two bytes at a time, and FP_PAGER_HOME_HEADER_BYTES is odd"
+#endif
 #if FP_PAGER_CRITICAL_BYTES
 #error "a critical block: this driver has no DMA for the rest of a page"
 #endif
