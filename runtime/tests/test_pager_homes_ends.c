@@ -42,7 +42,8 @@ static uint8_t chip_byte(uint32_t page, uint32_t column)
     return medium[page][column];
 }
 
-/* Two calls a fetch after a load: the wait, and the fetch. */
+/* Called three times for a page whose home is loaded: by the wait and the fetches of header and page. A page
+ * that the register serves is one fetch. */
 static bool fails(void)
 {
     return ++fetches == failing_fetch;

@@ -3,7 +3,7 @@
  *
  *   range_of(page)        the bytes to fetch for a page, if its flash page is loaded for it
  *
- * Homes besides:
+ * Functions that do nothing in the plain store:
  *
  *   find_range(range)     before each try: moves the range to where the register serves the page, or back to
  *                         the page's own home, which must be loaded then
