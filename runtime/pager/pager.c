@@ -180,8 +180,10 @@ static inline int start_pager(void)
     for (fp_page page = 0; is_pinned(page) && (!FP_PAGER_HEADER || page < IMAGE_PAGES); page++) {
         while ((error = fetch_page(page)) != 0) {
             error = fp_flash_failed(page, error);
-            if (error)
+            if (error) {
+                close_image();
                 return error;
+            }
         }
     }
     if (FP_PAGER_PINNED_PAGES) {

@@ -2,6 +2,7 @@
  * The header in front of the image
  *
  *   find_image()   at the start: finds bad blocks, reads and checks the header: 0 or an error
+ *   close_image()  after a start that failed at a pinned page: with a header, nothing can be read
  *
  * The section "Images" of flashpager_pager.h has the format.
  */
@@ -40,41 +41,38 @@ static OUT_OF_LINE uint32_t crc_32(uint32_t crc, const uint8_t *bytes, uint_fast
     return ~crc;
 }
 
-/* The number of all that the places of bytes and tags in flash depend on. */
+/* CRC-32 of a number of 4 bytes, after the bytes of `crc`. */
+static OUT_OF_LINE uint32_t crc_of_number(uint32_t crc, uint32_t number)
+{
+    uint8_t bytes[4];
+    put_32(bytes, number);
+    return crc_32(crc, bytes, sizeof(bytes));
+}
+
+/* Returns the CRC-32 of the design: all numbers that the places of bytes and tags in flash depend on. An
+ * array of them would take RAM on an AVR. */
 static inline uint32_t design_number(void)
 {
-    static const uint32_t design[] = {
-        FP_PAGER_IMAGE_FORMAT,
-        FP_PAGER_FLASH_PAGE_BYTES,
-        FP_PAGER_HEADER_PAGES,
-        FP_PAGER_CODEWORD_BYTES,
-        FP_PAGER_TAG_BYTES,
-        FP_PAGER_TAG_BYTES ? FP_PAGER_TAG_AT : 0,
-        !FP_PAGER_TAG_BYTES                             ? 0
-        : FP_PAGER_CODEWORD_BYTES > FP_PAGER_PAGE_BYTES ? FP_PAGER_CODEWORD_BYTES
-                                                        : FP_PAGER_PAGE_BYTES,
-    };
-    uint32_t crc = 0;
-    for (uint_fast8_t i = 0; i < sizeof(design) / sizeof(design[0]); i++) {
-        uint8_t bytes[4];
-        put_32(bytes, design[i]);
-        crc = crc_32(crc, bytes, sizeof(bytes));
-    }
-    return crc;
+    uint32_t crc = crc_of_number(0, FP_PAGER_IMAGE_FORMAT);
+    crc = crc_of_number(crc, FP_PAGER_FLASH_PAGE_BYTES);
+    crc = crc_of_number(crc, FP_PAGER_HEADER_PAGES);
+    crc = crc_of_number(crc, FP_PAGER_CODEWORD_BYTES);
+    crc = crc_of_number(crc, FP_PAGER_TAG_BYTES);
+    crc = crc_of_number(crc, FP_PAGER_TAG_BYTES ? FP_PAGER_TAG_AT : 0);
+    return crc_of_number(crc, !FP_PAGER_TAG_BYTES                             ? 0
+                              : FP_PAGER_CODEWORD_BYTES > FP_PAGER_PAGE_BYTES ? FP_PAGER_CODEWORD_BYTES
+                                                                              : FP_PAGER_PAGE_BYTES);
 }
 
 #if FP_PAGER_TAG_BYTES
 static inline int check_header_tag(const uint8_t *header)
 {
     uint8_t head[8], right_tag[FP_PAGER_TAG_BYTES];
-    uint_fast8_t differences = 0;
     fp_flash_image_key(header + AT_ID);
     memcpy(head, header + AT_VERSION, 4);
     put_32(head + 4, HEADER_NUMBER);
     fp_flash_mac(head, header, AT_TAG, right_tag);
-    for (uint_fast8_t i = 0; i < FP_PAGER_TAG_BYTES; i++)
-        differences |= (uint_fast8_t)(header[AT_TAG + i] ^ right_tag[i]);
-    return differences ? FP_PAGER_FORGED : FP_PAGER_OK;
+    return compare_tags(header + AT_TAG, right_tag);
 }
 
 static inline int is_too_old(uint32_t version)
@@ -123,13 +121,13 @@ static int check_header(const uint8_t *header)
 #define HEADER_PART_BYTES FP_PAGER_HEADER_BYTES
 #endif
 
-/* Reads the header once, from the flash page `first` on, counted as chip_page() does. */
-static int read_header(fp_flash_page first, uint8_t *header)
+/* Reads the header once. Its flash pages may lie in several erase blocks, with bad ones between. */
+static int read_header(uint8_t *header)
 {
     const uint_fast16_t size = HEADER_PART_BYTES;
-    fp_flash_page page = chip_page(first);
     int error = FP_PAGER_OK;
-    for (uint_fast16_t at = 0; !error && at < FP_PAGER_HEADER_BYTES; at += size, page++) {
+    for (uint_fast16_t at = 0; !error && at < FP_PAGER_HEADER_BYTES; at += size) {
+        const fp_flash_page page = chip_page((fp_flash_page)(at / size));
         fp_flash_load(page, 0);
         error = fp_flash_wait();
         if (error)
@@ -149,7 +147,8 @@ static int read_header(fp_flash_page first, uint8_t *header)
     return error;
 }
 
-/* Where a header is read to. No frame is in use at the start. */
+/* Returns the buffer that a header is read into: that of codewords, or the first frames, none of which is in
+ * use at the start. */
 static inline uint8_t *header_bytes(void)
 {
 #if HAS_CODEWORD_BUFFER
@@ -167,7 +166,7 @@ static inline int find_image(void)
     if (error)
         return error;
     do {
-        error = read_header(0, header);
+        error = read_header(header);
         if (!error)
             error = check_header(header);
         /* A bus without a check may have changed a bit. */
@@ -190,11 +189,24 @@ static inline int find_image(void)
     return error;
 }
 
+/* Closes the image of a start that failed, so that no pinned page is read that has not come. */
+static inline void close_image(void)
+{
+    memset(&pager.image, 0, sizeof(pager.image));
+#if FP_PAGER_PINNED_PAGES
+    memset(pinned, 0, sizeof(pinned));
+#endif
+}
+
 FP_PAGER_API const struct fp_pager_image *fp_pager_image(void)
 {
     return &pager.image;
 }
 #else
+static inline void close_image(void)
+{
+}
+
 static inline int find_image(void)
 {
     return find_bad_blocks((uint32_t)FP_PAGER_FLASH_PAGES);

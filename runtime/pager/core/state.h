@@ -56,7 +56,7 @@ static struct {
     uint32_t random; /* the generator */
 #endif
 #if FP_PAGER_HEADER
-    struct fp_pager_image image; /* of length 0 until its header was checked */
+    struct fp_pager_image image; /* its length is 0 unless the last start found it */
 #elif FP_PAGER_TAG_BYTES
     uint32_t version; /* of the image, as the tags must have it */
 #endif

@@ -42,13 +42,21 @@ static inline int start_tags(void)
 }
 #endif
 
-/* Compares in constant time. Out of line, as the rest of a fetch has no use for its buffers. */
+/* Compares two tags in constant time. */
+static inline int compare_tags(const uint8_t *stored_tag, const uint8_t *right_tag)
+{
+    uint_fast8_t differences = 0;
+    for (uint_fast8_t i = 0; i < FP_PAGER_TAG_BYTES; i++)
+        differences |= (uint_fast8_t)(stored_tag[i] ^ right_tag[i]);
+    return differences ? FP_PAGER_FORGED : FP_PAGER_OK;
+}
+
+/* Checks the tag of a unit. Out of line, as the rest of a fetch has no use for its buffers. */
 static OUT_OF_LINE int authenticate(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
                                     uint_fast16_t size)
 {
     uint8_t head[8], stored_tag[FP_PAGER_TAG_BYTES], right_tag[FP_PAGER_TAG_BYTES];
     const uint_fast16_t index = column / size;
-    uint_fast8_t differences = 0;
     put_32(head, VERSION);
     put_32(head + 4, (uint32_t)flash_page * (FP_PAGER_FLASH_PAGE_BYTES / size) + (uint32_t)index);
     const int error = fp_flash_spare(FP_PAGER_TAG_AT + index * FP_PAGER_TAG_BYTES, stored_tag,
@@ -56,9 +64,7 @@ static OUT_OF_LINE int authenticate(fp_flash_page flash_page, uint_fast16_t colu
     if (error)
         return error;
     fp_flash_mac(head, unit, size, right_tag);
-    for (uint_fast8_t i = 0; i < FP_PAGER_TAG_BYTES; i++)
-        differences |= (uint_fast8_t)(stored_tag[i] ^ right_tag[i]);
-    return differences ? FP_PAGER_FORGED : FP_PAGER_OK;
+    return compare_tags(stored_tag, right_tag);
 }
 
 static inline int check_tag(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,

@@ -79,7 +79,7 @@ typedef uint32_t stored_flash_page;
 #define NO_FLASH_PAGE ((stored_flash_page)-1)
 #define PAGES_PER_FLASH_PAGE (FP_PAGER_FLASH_PAGE_BYTES / FP_PAGER_PAGE_BYTES)
 
-/* The image that is there: of the header's length, or of the design's. */
+/* The size of the image, which the header has, or the design. */
 #if FP_PAGER_HEADER
 #define IMAGE_BYTES (pager.image.length)
 #define IMAGE_PAGES ((fp_page)((IMAGE_BYTES + FP_PAGER_PAGE_BYTES - 1u) / FP_PAGER_PAGE_BYTES))
