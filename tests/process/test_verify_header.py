@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from flashpager._engine import FlashpagerError
 from flashpager.deploy.pager_design import PagerDesign
 from flashpager.deploy.sizes import sizes_of
 from flashpager.record.trace import Trace
+from flashpager.verify.emulated import EmulatedDevice
 from tests.conftest import fails, flashpager, import_csv, need
 
 _TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
@@ -92,6 +94,37 @@ def test_verify(program: _Program, tmp_path: Path) -> None:
         assert done.out.count("\n") == 1
 
 
+def test_the_version(program: _Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify makes the flash that deploy writes, with its version and id."""
+    read = []
+
+    def verify(*_: object, flash: bytes, **__: object) -> None:
+        read.append(flash)
+        message = "stopped"
+        raise FlashpagerError(message)
+
+    monkeypatch.setattr(EmulatedDevice, "verify", verify)
+    version = ("--header", "--image-version", "4")
+    fails("verify", program.trace, *_DESIGN, *version, "--image", program.image)
+    assert read == [program.deployed(tmp_path / "out", *version)]
+
+
+def test_options_without_a_meaning(program: _Program, tmp_path: Path) -> None:
+    """Options of a header are refused where none is read."""
+    counts = tmp_path / "counts"
+    counts.write_text("misses 1\n", encoding="utf-8")
+    of_header = (("--header",), ("--image-version", "4"), ("--oldest", "4"))
+    for option in of_header:
+        for other in (("--counts", counts), ("--counters", counts), ("--device", "versatilepb")):
+            message = fails("verify", program.trace, *_DESIGN, *option, *other)
+            assert f"{option[0]}: " in message
+            assert "leave it out" in message
+    flash = tmp_path / "out" / "flash.bin"
+    program.deployed(flash.parent, "--header")
+    given = ("--header", "--flash", flash, "--image-version", "4")
+    assert "has the version: leave it out" in fails("verify", program.trace, *_DESIGN, *given)
+
+
 def test_the_size_of_a_header() -> None:
     """It is as docs/pager.md says."""
     need("arm-none-eabi-gcc")
@@ -108,7 +141,7 @@ def test_refusals(program: _Program, tmp_path: Path) -> None:
     for words, message in (
         (("--image-id", "0123456789abcdef"), "--image-id: is for an image with a header"),
         (("--image-limit", "64K"), "--image-limit: is for an image with a header"),
-        (("--image-version", "3"), "--image-version: the design has no tags"),
+        (("--image-version", "3"), "no header, nor tags; give --header or --tag"),
         (("--header", "--image-limit", "1K"), "the image has 3,0"),
         (("--header", "--image-version", str(1 << 32)), "32 bits"),
         (("--header", "--mac", "aes-cmac"), "--mac: the design has no tags"),

@@ -23,7 +23,14 @@ from flashpager.deploy.authentication import (
     check_version,
     short_tag_warning,
 )
-from flashpager.deploy.image import image_of, pattern, read_flash, read_image
+from flashpager.deploy.image import (
+    FIRST_VERSION,
+    ImageIdentity,
+    image_of,
+    pattern,
+    read_flash,
+    read_image,
+)
 from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
 from flashpager.deploy.store import SimulatedStore
 from flashpager.record.trace import Trace, how_it_ended
@@ -76,7 +83,7 @@ ImageVersion = Annotated[
     typer.Option(
         "--image-version",
         metavar="N",
-        help="With --tag or --header: the image's version, which is part of the tags.",
+        help="With --tag or --header: the image's version, in its header and part of the tags.",
     ),
 ]
 
@@ -196,6 +203,24 @@ class VerifyFlags:
             message = f"--device {device}: it is {', '.join([*DEVICES, *MACHINES])}"
             raise FlashpagerError(message)
 
+    def check_plain_image(self, reason: str) -> None:
+        """Refuse options of an image with a header where no such image is read."""
+        given = {
+            "--header": self.header or None,
+            "--image-version": self.image_version,
+            "--oldest": self.oldest,
+        }
+        for flag, value in given.items():
+            if value is not None:
+                message = f"{flag}: {reason}: leave it out"
+                raise FlashpagerError(message)
+
+    def check_version(self, *, has_tags: bool) -> None:
+        """Refuse a version for the content of flash, whose header has one. Tags need it still."""
+        if self.flash and self.image_version is not None and not has_tags:
+            message = f"--image-version: the header in {self.flash} has the version: leave it out"
+            raise FlashpagerError(message)
+
     def check_within(self) -> None:
         """Refuse a tolerance of counters without counters."""
         if self.within is not None and self.counters is None:
@@ -229,6 +254,7 @@ class VerifyFlags:
                 "nothing runs"
             )
             raise FlashpagerError(message)
+        self.check_plain_image(f"{option} runs no image")
 
 
 @options.takes(VerifyFlags)
@@ -281,6 +307,7 @@ def verify(
         return
     device = flags.device_name(design_flags.board)
     if device in MACHINES:
+        flags.check_plain_image(f"{device} has an MMU, and reads an image without a header")
         verify_paged(
             trace,
             design_flags,
@@ -334,6 +361,8 @@ class _Setup:
     data: bytes
     flash: bytes | None
     authenticated: AuthenticatedFlash | None
+    #: The version and id that the header has, if the content of flash was not given.
+    identity: ImageIdentity
     name: str
     #: The NAND chip on the device's pins; None without one, with the reason why.
     chip: NandChip | None
@@ -363,7 +392,8 @@ class _Setup:
             self.store.counts,
             chip=self.chip,
             deployed=self.authenticated,
-            flash=self.flash or self.store.flash(self.data, self.pager, self._secret),
+            flash=self.flash
+            or self.store.flash(self.data, self.pager, self._secret, self.identity),
         )
 
     @property
@@ -412,6 +442,7 @@ def _setup(
     if warning := short_tag_warning(pager.tag_bytes):
         note(warning)
     authenticated = _authenticated(secret, flags.oldest)
+    flags.check_version(has_tags=secret is not None)
     flash = _flash(flags.flash, flags.image, pager)
     data = _data(flash, flags.image, opened, pager)
     if flash is not None and pager.homes and flash != store.flash(data, pager):
@@ -420,6 +451,7 @@ def _setup(
             "'flashpager deploy' writes of the same trace and design"
         )
         raise FlashpagerError(message)
+    version = FIRST_VERSION if flags.image_version is None else flags.image_version
     runs = DeviceRuns.of(opened)
     chip, without_chip = _chip_of(DEVICES[device], row, pager, design_flags.board)
     return _Setup(
@@ -431,6 +463,7 @@ def _setup(
         data=data,
         flash=flash,
         authenticated=authenticated,
+        identity=ImageIdentity.of(data, version),
         name=device,
         chip=chip,
         without_chip=without_chip,

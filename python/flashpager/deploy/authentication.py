@@ -70,6 +70,8 @@ def authentication(
         for flag, value in given.items():
             if value is not None:
                 message = f"{flag}: the design has no tags; give their bytes with --tag"
+                if flag == "--image-version":
+                    message = f"{flag}: there is no header, nor tags; give --header or --tag"
                 raise FlashpagerError(message)
         return None
     if mac is None or key is None or image_version is None:
