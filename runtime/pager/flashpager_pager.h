@@ -78,18 +78,20 @@
  * bytes and the data of the unit. The 8 bytes are the version of the image and the number of the unit,
  * each of 4 bytes, the least significant first. So a page that was altered, put elsewhere or kept from
  * an older image is refused: FP_PAGER_FORGED. No byte of it stays in RAM. A tag of n bytes lets one forged
- * page in 2^(8n) pass: take 8 bytes or more. The version must be at least fp_flash_oldest(), a counter
- * that only grows: otherwise fp_pager_start() returns FP_PAGER_OLD. Tags stand in the spare area of a
- * flash page, the first at FP_PAGER_TAG_AT; fp_flash_spare() reads them. `flashpager deploy` writes
- * them, and mac/aes_cmac.h is a MAC.
+ * page in 2^(8n) pass: take 8 bytes or more. The pager limits neither attempts nor starts, and calls
+ * fp_flash_failed() for pages, but not for headers: docs/pager-threats.md. The version must be at least
+ * fp_flash_oldest(), a counter that only grows: otherwise fp_pager_start() returns FP_PAGER_OLD. Tags stand in
+ * the spare area of a flash page, the first at FP_PAGER_TAG_AT; fp_flash_spare() reads them. `flashpager
+ * deploy` writes them, and mac/aes_cmac.h is a MAC.
  *
  * Images. With FP_PAGER_HEADER 1 the first FP_PAGER_HEADER_PAGES flash pages hold a header, and the image
  * follows. The image's length and version are those of the header, so that a new image needs no new
  * firmware: FP_PAGER_IMAGE_BYTES is the longest, and FP_PAGER_IMAGE_VERSION is not used.
  * fp_pager_start() reads the header into frames, tries again as for a page, and returns
  * FP_PAGER_NO_IMAGE, FP_PAGER_DESIGN, FP_PAGER_LARGE, FP_PAGER_FORGED or FP_PAGER_OLD for an image that it
- * refuses; it does not call fp_flash_failed() for a header. `flashpager deploy --header` writes it. Its
- * bytes, numbers with the least significant byte first:
+ * refuses; it does not call fp_flash_failed() for a header. FORGED and OLD need tags: without them the
+ * CRCs notice damage alone, and the version is information only. `flashpager deploy --header` writes the
+ * header. Its bytes, numbers with the least significant byte first:
  *
  *     0  "FPIM"                        20  the id of the image, 8 bytes
  *     4  FP_PAGER_IMAGE_FORMAT         28  CRC-32 of the bytes of the image
@@ -105,14 +107,21 @@
  * the number 0xffffffff in place of a unit's. Without a header, pages of images with the same key,
  * version and place can be exchanged: give each image a key of its own.
  *
+ * Updates. Erase the header's block first, and write it last. In a NAND the pages of a block are programmed in
+ * order, and the header is the first page of its block, so it is there before the rest of the block. Call
+ * fp_pager_check() after every update. With FP_PAGER_HEADER_PAGES of a whole block the header has a block of its
+ * own, and can be written last; `flashpager deploy` does not write such images.
+ *
  * Homes. With FP_PAGER_STORE_HOMES flash page p of the store is the home of cache page p. It begins with a
  * header, the numbers of the pages in its slots, and slot 0 holds p itself; docs/homes.md has the format.
  * The pager keeps the header of the home in the register, FP_PAGER_HOME_HEADER_BYTES of RAM, and serves
  * every page that it finds there without a load. A load fetches the header first, at column 0. If its first
- * number is not the home's own, the page is FP_PAGER_CORRUPT: the flash has another store. A fetch that fails
- * forgets the header, so the next try loads the page's own home. With start-column,
- * FP_PAGER_MOST_SKIPPED slots are skipped at most; `flashpager deploy` computes it. Bad blocks are passed by
- * as in the plain store.
+ * number is not the home's own, the page is FP_PAGER_CORRUPT: the flash holds no home there. Nothing else is
+ * checked. The store of another image, version or size of cache pages begins with the same number and is not
+ * noticed, and the numbers of the other slots are believed: one wrong bit serves another page. Take a chip
+ * with ECC of its own. A fetch that fails forgets the header, so the next try loads the page's own home. With
+ * start-column, FP_PAGER_MOST_SKIPPED slots are skipped at most; `flashpager deploy` computes it. Bad blocks are
+ * passed by as in the plain store.
  */
 #ifndef FLASHPAGER_PAGER_H
 #define FLASHPAGER_PAGER_H
@@ -442,7 +451,7 @@ enum fp_pager_error {
     FP_PAGER_DAMAGED = -7,    /* FP_PAGER_CHECKS: the pager's state contradicts itself */
     FP_PAGER_BUSY = -8,       /* another call runs, or another context has the pager; MMU: with checks */
     FP_PAGER_FULL = -9,       /* FP_PAGER_WINDOWS cursors are open already */
-    /* Of fp_pager_start() with FP_PAGER_HEADER. Nothing of the image can be read then. */
+    /* Returned by fp_pager_start() with FP_PAGER_HEADER. No byte of the image can be read then. */
     FP_PAGER_NO_IMAGE = -10,  /* no header, or a damaged one: write flash.bin of `flashpager deploy` */
     FP_PAGER_DESIGN = -11,    /* the image is laid out for another design: deploy it for this one, or
                                  compile the firmware with the fp_pager_design.h beside the image */
@@ -451,11 +460,12 @@ enum fp_pager_error {
 
 /* Starts the pager: empties the cache, looks for bad blocks and fetches the pinned pages. Call it before
  * all else. If it starts the pager again, reset open cursors by `*cursor = (struct fp_cursor){0}`.
- * Returns 0 or an error. */
+ * Returns 0 or an error. After an error call no other function before a start that succeeds: without
+ * FP_PAGER_HEADER wrong bytes could be read. With it, reads return FP_PAGER_OUTSIDE. */
 FP_PAGER_API int fp_pager_start(void);
 
 #if FP_PAGER_HEADER
-/* What the header says of the image. */
+/* An image, as its header describes it. */
 struct fp_pager_image {
     uint32_t length; /* in bytes; 0 if fp_pager_start() refused the image */
     uint32_t version;
@@ -610,7 +620,12 @@ FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column);
 FP_PAGER_API int fp_flash_wait(void);
 
 /* Fetches bytes. Returns FP_PAGER_OK or FP_PAGER_IO. By DMA behind a data cache, invalidate the lines before
- * and after: with FP_PAGER_ALIGN of a line, such as 32 on a Cortex-M7, nothing else lies in them. */
+ * and after: with FP_PAGER_ALIGN of a line, such as 32 on a Cortex-M7, nothing else lies in them. The sizes:
+ *   - A cache page; or with host ECC the codewords that hold it; or a critical block.
+ *   - With homes also the header of a home, FP_PAGER_HOME_HEADER_BYTES. It may be odd, and cache pages follow it,
+ *     so that they begin at any column.
+ *   - With FP_PAGER_HEADER also the 64 bytes of the image's header, a codeword that holds it, or flash pages that
+ *     are smaller. */
 FP_PAGER_API int fp_flash_fetch(uint8_t *to, uint_fast16_t size);
 
 #if FP_PAGER_REGISTER <= FP_PAGER_START_COLUMN
