@@ -271,9 +271,16 @@ _MUTANTS = (
     _of_core(
         "header-tag-ignored",
         "header",
-        "return differences ? FP_PAGER_FORGED : FP_PAGER_OK;",
-        "return FP_PAGER_OK + 0 * differences;",
+        "return compare_tags(header + AT_TAG, right_tag);",
+        "return FP_PAGER_OK + 0 * compare_tags(header + AT_TAG, right_tag);",
     ),
+    _of_core(
+        "header-in-one-block",
+        "header",
+        "chip_page((fp_flash_page)(at / size))",
+        "(fp_flash_page)(chip_page(0) + at / size)",
+    ),
+    Mutant("failed-start-open", "                close_image();\n", ""),
     _of_core("header-number", "header", "put_32(head + 4, HEADER_NUMBER);", "put_32(head + 4, 0);"),
     _of_core("image-key-forgotten", "header", "    fp_flash_image_key(header + AT_ID);\n"),
     _of_core(
