@@ -45,7 +45,7 @@ pub struct FunctionDesign {
 /// The RAM of a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FunctionRam {
-    /// All of it.
+    /// Bytes of the RAM in all.
     pub ram_bytes: u64,
     /// Bytes of resident functions.
     pub resident_bytes: u64,
@@ -101,7 +101,7 @@ pub struct FunctionRow {
     pub pinned: Vec<String>,
     /// Number of paged functions.
     pub paged: usize,
-    /// Their bytes in flash.
+    /// Bytes of the paged functions in flash.
     pub flash_bytes: u64,
     /// Bytes executed in no function.
     pub outside_executed_bytes: u64,
@@ -150,8 +150,7 @@ pub fn simulate(
     let ram = program.ram(design)?;
     let counts = program.replay(design, &ram, &should_continue)?;
     let paged = program.paged().map(|unit| program.bytes[unit]);
-    let smallest = paged.clone().map(aligned_bytes).min().unwrap_or(0).min(u32::MAX.into()) as u32;
-    let evaluation = base.evaluate_functions(&counts, &design.engine, smallest);
+    let evaluation = base.evaluate_functions(&counts, &design.engine);
     let spec = base.spec();
     let assumed = base.assumed().iter().filter(|one| one.field != "handler");
     Ok(FunctionRow {
@@ -249,11 +248,22 @@ impl FunctionProgram {
         all.filter(|(_, resident)| **resident).map(|(name, _)| name.clone()).collect()
     }
 
-    /// The division of a design's RAM.
-    fn ram(&self, design: &FunctionDesign) -> Result<FunctionRam> {
+    /// Bytes of resident functions, and of tables for paged ones.
+    fn taken_bytes(&self, design: &FunctionDesign) -> (u64, u64) {
         let all = self.bytes.iter().zip(&self.resident).filter(|(_, resident)| **resident);
         let resident_bytes = all.map(|(bytes, _)| aligned_bytes(*bytes)).sum();
-        let table_bytes = u64::from(design.table_bytes) * self.paged().count() as u64;
+        (resident_bytes, u64::from(design.table_bytes) * self.paged().count() as u64)
+    }
+
+    /// Returns true if the RAM holds all that is not paged.
+    fn has_room(&self, design: &FunctionDesign) -> bool {
+        let (resident_bytes, table_bytes) = self.taken_bytes(design);
+        resident_bytes + self.outside_bytes + table_bytes <= design.ram_bytes
+    }
+
+    /// The division of a design's RAM.
+    fn ram(&self, design: &FunctionDesign) -> Result<FunctionRam> {
+        let (resident_bytes, table_bytes) = self.taken_bytes(design);
         let (ram_bytes, outside_bytes) = (design.ram_bytes, self.outside_bytes);
         let taken = resident_bytes + outside_bytes + table_bytes;
         let Some(left) = ram_bytes.checked_sub(taken) else {
@@ -273,28 +283,51 @@ impl FunctionProgram {
         Ok(FunctionRam { ram_bytes, resident_bytes, outside_bytes, table_bytes, heap_bytes })
     }
 
+    /// The visited paged functions that do not fit into the heap.
+    fn too_large(&self, design: &FunctionDesign, ram: &FunctionRam) -> Vec<usize> {
+        let largest = u64::from(design.allocator.largest_bytes(ram.heap_bytes));
+        let visits = self.sequence.visits();
+        let too_large =
+            |unit: &usize| visits[*unit] > 0 && aligned_bytes(self.bytes[*unit]) > largest;
+        self.paged().filter(too_large).collect()
+    }
+
+    /// Words for the functions `too_large`, of which there is one or more.
+    fn not_fitting(
+        &self,
+        too_large: &[usize],
+        design: &FunctionDesign,
+        ram: &FunctionRam,
+    ) -> String {
+        let more = match too_large.len() {
+            0 | 1 => String::new(),
+            2 => ", nor does another".to_owned(),
+            all => format!(", nor do {} others", all - 1),
+        };
+        let first = too_large
+            .first()
+            .map_or(("", 0), |unit| (self.names[*unit].as_str(), aligned_bytes(self.bytes[*unit])));
+        format!(
+            "{} of {} bytes does not fit into the {} bytes that {} has for a function{more}",
+            shown(first.0),
+            first.1,
+            design.allocator.largest_bytes(ram.heap_bytes),
+            design.allocator
+        )
+    }
+
     fn replay(
         &self,
         design: &FunctionDesign,
         ram: &FunctionRam,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<UnitCounts> {
-        let largest = u64::from(design.allocator.largest_bytes(ram.heap_bytes));
-        let visits = self.sequence.visits();
-        let too_large =
-            |unit: &usize| visits[*unit] > 0 && aligned_bytes(self.bytes[*unit]) > largest;
-        let mut too_large = self.paged().filter(too_large);
-        if let Some(unit) = too_large.next() {
-            let more = match too_large.count() {
-                0 => String::new(),
-                others => format!(", nor do {others} others"),
-            };
-            let name = shown(&self.names[unit]);
+        let too_large = self.too_large(design, ram);
+        if let Some(unit) = too_large.first() {
             return Err(Error::design(format!(
-                "{name} of {} bytes does not fit into the {largest} bytes that {} has for a \
-                 function{more}: make it resident (--resident {name}), or take more RAM",
-                aligned_bytes(self.bytes[unit]),
-                design.allocator
+                "{}: make it resident (--resident {}), or take more RAM",
+                self.not_fitting(&too_large, design, ram),
+                shown(&self.names[*unit])
             )));
         }
         let Self { sequence, bytes, resident, .. } = self;

@@ -4,7 +4,7 @@ use flashpager_base::{Error, Result};
 use flashpager_media::part::Part;
 use flashpager_replay::Executed;
 use flashpager_replay::register::RegisterDesign;
-use flashpager_replay::units::{UnitCounts, UnitLoadClass};
+use flashpager_replay::units::{UNIT_ALIGN, UnitCounts, UnitLoadClass};
 use serde::{Deserialize, Serialize};
 
 use super::Design;
@@ -55,7 +55,7 @@ impl Default for EngineInstructions {
 pub struct FunctionPrices {
     /// A load of a flash page.
     pub t_load_ns: f64,
-    /// The host's command for it.
+    /// The host's command for a load.
     pub load_command_ns: f64,
     /// A byte over the bus.
     pub t_byte_ns: f64,
@@ -87,8 +87,8 @@ pub struct FunctionEvaluation {
     pub latency: Latency,
     /// The comparison with NOR; `None` without a NOR part.
     pub nor: Option<NorComparison>,
-    /// Bandwidth of the design over that of NOR if the software took no time; `None` without a NOR
-    /// part.
+    /// Bandwidth of the design over that of NOR if the software took no time, 0 if nothing else takes
+    /// any; `None` without a NOR part.
     pub nor_ratio_free_software: Option<f64>,
     /// Energy of the flash; `None` if the part's file has no currents.
     pub energy: Option<FlashEnergy>,
@@ -146,19 +146,19 @@ impl Design {
         Ok(())
     }
 
-    /// Prices `counts`, which are of functions of at least `smallest_bytes`, with software of
-    /// `engine` instructions.
+    /// Prices the `counts` of functions, with software of `engine` instructions.
     pub fn evaluate_functions(
         &self,
         counts: &UnitCounts,
         engine: &EngineInstructions,
-        smallest_bytes: u32,
     ) -> FunctionEvaluation {
         let prices = self.function_prices(engine);
         let time = self.function_time(counts, &prices);
         let flash = counts.of_flash();
         let RegisterDesign { flash_page_bytes, codeword_bytes, .. } = self.register;
-        let mut warnings = warnings(&self.part, smallest_bytes, codeword_bytes, flash_page_bytes);
+        // Functions lie at any offset, so as little as the alignment is fetched of a codeword.
+        let fetched_bytes = if counts.misses == 0 { u32::MAX } else { UNIT_ALIGN };
+        let mut warnings = warnings(&self.part, fetched_bytes, codeword_bytes, flash_page_bytes);
         let execution_ns = if self.processor.is_some() { time.read_ns } else { 0.0 };
         let compare = |nor: &Part| {
             let comparison = check_nor(nor, &self.part)
@@ -173,7 +173,11 @@ impl Design {
         let nor = self.nor.as_ref().and_then(compare);
         warnings.extend(self.doubts.iter().cloned());
         let latencies = load_latencies(counts, &prices);
-        let free_ns = time.time_ns - time.lookups_ns - time.handler_ns;
+        let software_ns = time.lookups_ns + counts.misses as f64 * prices.load_ns;
+        let free_ns = time.time_ns - software_ns;
+        let free_ratio = |nor: &NorComparison| {
+            if free_ns > 0.0 { nor.nor_time_ns / free_ns } else { 0.0 }
+        };
         FunctionEvaluation {
             prices,
             time,
@@ -182,11 +186,11 @@ impl Design {
                 engine.of(counts) as f64 / (work.instructions + work.outside_instructions) as f64
             }),
             latency: Latency::of(&latencies),
-            nor_ratio_free_software: nor.as_ref().map(|nor| nor.nor_time_ns / free_ns),
+            nor_ratio_free_software: nor.as_ref().map(free_ratio),
             nor,
             energy: FlashEnergy::of(&flash, &self.prices),
             read_disturb: ReadDisturb::of(&flash, &time, &self.part, flash_page_bytes),
-            ecc_unchecked: fetches_below_codeword(&self.part, smallest_bytes, codeword_bytes),
+            ecc_unchecked: fetches_below_codeword(&self.part, fetched_bytes, codeword_bytes),
             warnings,
         }
     }

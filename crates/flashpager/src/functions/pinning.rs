@@ -7,11 +7,11 @@ use rayon::prelude::*;
 use super::{FunctionDesign, FunctionProgram};
 use crate::design::Design;
 
-/// Candidates that are evaluated at a step. Their gains at an earlier step choose them.
-const TRIED: usize = 8;
+/// Candidates that are evaluated first at a step. Their gains at an earlier step choose them.
+const CANDIDATES_PER_STEP: usize = 8;
 
 /// The most rounds of exchanges.
-const ROUNDS: usize = 16;
+const MAX_EXCHANGE_ROUNDS: usize = 16;
 
 /// The search for functions to pin.
 pub(super) struct PinSearch<'a> {
@@ -43,9 +43,9 @@ impl PinSearch<'_> {
     /// The functions to pin beside those that are resident. Unless the rounds are used up, no function
     /// saves time by being pinned or paged instead, and no exchange that was tried does.
     pub(super) fn run(&self) -> Result<Vec<usize>> {
-        let resident = self.program.resident.clone();
+        let (resident, chosen) = self.first_resident()?;
         let time_ns = self.time_ns(&resident)?.unwrap_or(f64::INFINITY);
-        let mut best = Pinned { resident, chosen: Vec::new(), time_ns };
+        let mut best = Pinned { resident, chosen, time_ns };
         let visits = self.program.sequence.visits();
         let candidate = |unit: usize| {
             let bytes = aligned_bytes(self.program.bytes[unit]);
@@ -55,7 +55,7 @@ impl PinSearch<'_> {
         let mut candidates: Vec<Candidate> = executed.map(candidate).collect();
         self.evaluate(&best, &mut candidates)?;
         self.grow(&mut best, &mut candidates)?;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_EXCHANGE_ROUNDS {
             let before_ns = best.time_ns;
             for out in best.chosen.clone() {
                 self.exchange(&mut best, out, &candidates)?;
@@ -65,15 +65,62 @@ impl PinSearch<'_> {
                 break;
             }
         }
+        self.check_fits(&best)?;
         best.chosen.sort_unstable();
         Ok(best.chosen)
     }
 
-    /// Pins the candidate that saves most time a byte, as long as one saves any.
+    /// The functions to begin with: those that are resident, and the visited ones that do not fit into
+    /// the heap, each of which leaves a smaller heap. Resident ones alone if all cannot be pinned.
+    fn first_resident(&self) -> Result<(Vec<bool>, Vec<usize>)> {
+        let Self { program, design, .. } = self;
+        let mut chosen = Vec::new();
+        loop {
+            let now = self.with_pinned(&chosen);
+            if !now.has_room(design) || self.bytes_of(&chosen) > design.pin_bytes {
+                return Ok((program.resident.clone(), Vec::new()));
+            }
+            let too_large = now.too_large(design, &now.ram(design)?);
+            if too_large.is_empty() {
+                return Ok((now.resident, chosen));
+            }
+            chosen.extend(too_large);
+        }
+    }
+
+    /// The program with these functions resident, too.
+    fn with_pinned(&self, units: &[usize]) -> FunctionProgram {
+        let mut resident = self.program.resident.clone();
+        units.iter().for_each(|unit| resident[*unit] = true);
+        self.program.with_resident(resident)
+    }
+
+    /// Refuses a RAM in which no function to pin lets all others fit.
+    fn check_fits(&self, best: &Pinned) -> Result<()> {
+        let Self { program, design, .. } = self;
+        let ram = program.ram(design)?;
+        let too_large = program.too_large(design, &ram);
+        if best.time_ns.is_finite() || too_large.is_empty() {
+            return Ok(());
+        }
+        let needed = self.bytes_of(&too_large);
+        let has_room = self.with_pinned(&too_large).has_room(design);
+        let help = if needed > design.pin_bytes && has_room {
+            format!("take --pin {needed} or more, or more RAM")
+        } else {
+            format!("take more RAM, as pinning (--pin {}) does not help", design.pin_bytes)
+        };
+        let not_fitting = program.not_fitting(&too_large, design, &ram);
+        Err(Error::design(format!("{not_fitting}: {help}")))
+    }
+
+    /// Pins candidates as long as one saves time. At each step the [`CANDIDATES_PER_STEP`] with most
+    /// gain when they were last evaluated are evaluated anew, and the others only if none of these
+    /// saves any. The one of these that saves most time a byte is pinned.
     fn grow(&self, best: &mut Pinned, candidates: &mut [Candidate]) -> Result<()> {
         loop {
             let places = self.fitting(best, None, candidates);
-            let (first, rest) = places.split_at(places.len().min(TRIED));
+            let (first, rest) = places.split_at(places.len().min(CANDIDATES_PER_STEP));
             let mut chosen = self.best_of(best, first, candidates)?;
             if chosen.is_none() {
                 // The gains of the others may have been measured in another situation.
@@ -94,7 +141,7 @@ impl PinSearch<'_> {
         without.resident[out] = false;
         without.chosen.retain(|unit| *unit != out);
         let mut places = self.fitting(&without, Some(out), candidates);
-        places.truncate(TRIED);
+        places.truncate(CANDIDATES_PER_STEP);
         let choices: Vec<Option<usize>> =
             std::iter::once(None).chain(places.into_iter().map(Some)).collect();
         let with = |choice: &Option<usize>| match choice {
@@ -116,14 +163,23 @@ impl PinSearch<'_> {
         Ok(())
     }
 
-    /// The places of the candidates that are not pinned and fit, those with most gain first.
-    fn fitting(&self, pinned: &Pinned, but: Option<usize>, candidates: &[Candidate]) -> Vec<usize> {
-        let taken: u64 =
-            pinned.chosen.iter().map(|unit| aligned_bytes(self.program.bytes[*unit])).sum();
-        let left = self.design.pin_bytes.saturating_sub(taken);
+    /// Bytes of RAM of these functions.
+    fn bytes_of(&self, units: &[usize]) -> u64 {
+        units.iter().map(|unit| aligned_bytes(self.program.bytes[*unit])).sum()
+    }
+
+    /// The places of the candidates that are neither pinned nor `excluded` and fit into the bytes to
+    /// pin, those with most gain first.
+    fn fitting(
+        &self,
+        pinned: &Pinned,
+        excluded: Option<usize>,
+        candidates: &[Candidate],
+    ) -> Vec<usize> {
+        let left = self.design.pin_bytes.saturating_sub(self.bytes_of(&pinned.chosen));
         let fits = |place: &usize| {
             let Candidate { unit, bytes, .. } = candidates[*place];
-            !pinned.resident[unit] && Some(unit) != but && bytes <= left
+            !pinned.resident[unit] && Some(unit) != excluded && bytes <= left
         };
         let mut places: Vec<usize> = (0..candidates.len()).filter(fits).collect();
         places.sort_by(|one, other| candidates[*other].gain.total_cmp(&candidates[*one].gain));
@@ -167,16 +223,18 @@ impl PinSearch<'_> {
         self.time_ns(&resident)
     }
 
-    /// The time with these functions resident; `None` if the RAM is too small for that.
+    /// The time with these functions resident; `None` if the RAM is too small for them, or the heap for
+    /// a paged one.
     fn time_ns(&self, resident: &[bool]) -> Result<Option<f64>> {
         let program = self.program.with_resident(resident.to_vec());
-        let Ok(ram) = program.ram(self.design) else { return Ok(None) };
-        let replayed = program.replay(self.design, &ram, &self.should_continue);
-        let counts = match replayed {
-            Ok(counts) => counts,
-            Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(_) => return Ok(None),
-        };
+        if !program.has_room(self.design) {
+            return Ok(None);
+        }
+        let ram = program.ram(self.design)?;
+        if !program.too_large(self.design, &ram).is_empty() {
+            return Ok(None);
+        }
+        let counts = program.replay(self.design, &ram, &self.should_continue)?;
         Ok(Some(self.base.function_time_ns(&counts, &self.design.engine)))
     }
 }

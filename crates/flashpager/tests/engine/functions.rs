@@ -140,6 +140,75 @@ fn functions_are_pinned_that_save_time() {
 }
 
 #[test]
+fn pinning_does_not_replace_ram() {
+    let mut small = design("lru-run", 400, &[]);
+    small.pin_bytes = 4096;
+    let refused = refusal(&small);
+    assert!(refused.contains("into the 400 bytes that lru-run has"), "{refused}");
+    assert!(refused.contains(", nor do 2 others: take more RAM, as pinning"), "{refused}");
+}
+
+/// Faults of a search that no other choice would mend are passed on.
+#[test]
+fn a_heap_that_is_too_large_is_refused_with_pinning_too() {
+    let mut searched = design("lru-run", 1 << 40, &[]);
+    let refused = refusal(&searched);
+    searched.pin_bytes = 400;
+    assert_eq!(refusal(&searched), refused);
+    let mut interrupted = design("lru-run", 2048, &[]);
+    interrupted.pin_bytes = 400;
+    let stopped = simulate(&example("card-firmware"), &interrupted, &|| false);
+    assert!(matches!(stopped, Err(flashpager::Error::Interrupted)), "{stopped:?}");
+}
+
+/// Functions of a codeword or more are no whole codewords, as they lie at any offset.
+#[test]
+fn codewords_are_checked_only_whole() {
+    let all = row(&design("lru-run", 1 << 16, &[])).unwrap();
+    let names = |is_small: bool| -> Vec<&str> {
+        let some = all.functions.iter().filter(|one| is_small == (one.bytes < 512));
+        some.map(|one| one.name.as_str()).collect()
+    };
+    let unchecked = |row: &FunctionRow| {
+        let words = "less than its codeword of 512";
+        let warns = row.evaluation.warnings.iter().any(|warning| warning.contains(words));
+        assert_eq!(row.evaluation.ecc_unchecked, warns);
+        warns
+    };
+    let large = row(&design("lru-run", 1 << 16, &names(true))).unwrap();
+    assert!(large.functions.iter().all(|one| one.bytes >= 512) && large.counts.misses > 0);
+    assert!(unchecked(&large) && unchecked(&all));
+    let everything = [names(true), names(false)].concat();
+    let resident = row(&design("lru-run", 1 << 16, &everything)).unwrap();
+    assert_eq!(resident.counts.misses, 0);
+    assert!(!unchecked(&resident));
+    let mut whole = design("lru-run", 1 << 16, &[]);
+    whole.design =
+        Design::new(DesignSpec { codeword_bytes: Some(512), ..whole.design.spec().clone() })
+            .unwrap();
+    assert!(!unchecked(&row(&whole).unwrap()));
+}
+
+/// The comparison without software leaves out calls, returns and the software of loads, but not the
+/// commands of loads.
+#[test]
+fn the_ratio_without_software_is_finite() {
+    let priced = row(&design("lru-run", 2048, &[])).unwrap();
+    let evaluation = &priced.evaluation;
+    let software_ns =
+        evaluation.time.lookups_ns + priced.counts.misses as f64 * evaluation.prices.load_ns;
+    let expected =
+        evaluation.nor.as_ref().unwrap().nor_time_ns / (evaluation.time.time_ns - software_ns);
+    assert!((evaluation.nor_ratio_free_software.unwrap() / expected - 1.0).abs() < 1e-12);
+    let names: Vec<&str> = priced.functions.iter().map(|one| one.name.as_str()).collect();
+    let mut free = design("lru-run", 1 << 16, &names);
+    free.design =
+        Design::new(DesignSpec { processor: None, ..free.design.spec().clone() }).unwrap();
+    let free = row(&free).unwrap().evaluation;
+    assert!(free.nor_ratio_free_software.unwrap().is_finite(), "{}", free.time.time_ns);
+}
+
+#[test]
 fn what_cannot_be_is_refused_by_name() {
     let small = refusal(&design("lru-run", 600, &[]));
     assert!(small.starts_with("main of 640 bytes does not fit into the 600 bytes"), "{small}");
