@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from flashpager import FlashpagerError, Host, estimate
+from flashpager._engine import Measurement, find_part
 from tests.conftest import ROOT, fails, flashpager, need
 
 BOARD = ROOT / "boards" / "sam9263.toml"
@@ -340,6 +341,64 @@ class TestRange:
         other = flashpager("estimate", "--board", measured, *words, *option)
         assert other.out == flashpager("estimate", "--board", bare, *words, *option).out
 
+    @pytest.mark.parametrize(
+        ("measured_mode", "named", "is_used"),
+        [
+            (None, None, True),
+            (None, "1-4-4", True),
+            ("1-4-4", None, True),
+            ("1-4-4", "1-4-4", True),
+            (None, "1-1-4", False),
+            ("1-1-4", None, False),
+        ],
+    )
+    def test_a_measured_mode_may_be_the_usual_one(
+        self, measured_mode: str | None, named: str | None, *, is_used: bool
+    ) -> None:
+        """A mode that is left out is the usual one of the part, of the rate and of the estimate."""
+        rate = Measurement("read", 8.81e6, bytes=4096, mode=measured_mode)
+        bare = Host("25MHz-x4", system="in-place")
+        host = Host("25MHz-x4", system="in-place", measured=[rate])
+        free, narrowed = (estimate("W25Q128JV", one, mode=named).range for one in (bare, host))
+        assert (narrowed.likely_ns != free.likely_ns) == is_used
+        assert estimate("W25Q128JV", bare).operation.mode == "1-4-4"
+
+    @pytest.mark.parametrize(
+        ("rates", "words"),
+        [
+            ([Measurement("read", 5e6, mode="1-1-44")], r"\[\[measured\]\] read: unknown mode"),
+            ([Measurement("program", 5e6, mode="1-1-4")], r"\[\[measured\]\] program: .* reading"),
+            ([Measurement("read", 5e11)], r"\[\[measured\]\] read: .* cannot be measured"),
+            (
+                [Measurement("read", 5e6), Measurement("read", 6e6, mode="1-4-4")],
+                r"\[\[measured\]\] read: two rates in the usual mode",
+            ),
+        ],
+    )
+    def test_measured_rates_of_a_board_that_cannot_be(
+        self, rates: list[Measurement], words: str
+    ) -> None:
+        """Rates of a board's file that cannot be are refused with their table and operation."""
+        host = Host("25MHz-x4", system="in-place", measured=rates)
+        with pytest.raises(FlashpagerError, match=words):
+            estimate("W25Q128JV", host)
+        with pytest.raises(FlashpagerError, match="unknown part") as raised:
+            estimate("no-such-part", host)
+        assert "[[measured]]" not in str(raised.value)
+
+    def test_a_measurement_moves_bytes(self) -> None:
+        """A rate of nothing is no measurement."""
+        with pytest.raises(FlashpagerError, match="erase moves no bytes"):
+            Measurement("erase", 5e6)
+        with pytest.raises(FlashpagerError, match="bytes = 0 moves nothing"):
+            Measurement("read", 5e6, bytes=0)
+
+    def test_another_clock_was_not_measured(self) -> None:
+        """A host with another clock has no rates that were measured with its own."""
+        host = Host("25MHz-x4", system="in-place", measured=[Measurement("read", 5e6)])
+        assert host.with_clock(find_part("W25Q128JV"), 50).measured == []
+        assert len(host.measured) == 1
+
     def test_nothing_is_left_to_measure(self) -> None:
         """A measured rate of a host of which all is known is refused."""
         known = Host("25MHz-x4", system="linux", operation_ns=0)
@@ -480,6 +539,8 @@ class TestBoards:
             ("[[measured]]\nkb_s = 1\nrate = 2\n", ["[[measured]]", "'rate'"]),
             ('[[measured]]\nkb_s = 1\nbytes = "x"\n', ["[[measured]]", "bytes", "'x'"]),
             ('[[measured]]\nkb_s = 1\noperation = "look"\n', ["[[measured]]", "'look'"]),
+            ('[[measured]]\nkb_s = 1\noperation = "erase"\n', ["bad.toml", "erase moves no bytes"]),
+            ("[[measured]]\nkb_s = 1\nbytes = 0\n", ["bad.toml: [[measured]]", "bytes"]),
             ("[[measured]]\nkb_s = 1\n[[measured]]\nkb_s = 2\n", ["has read twice"]),
             ('[peripheral]\nclock_mhz = 9\ncontroller = "x"\n', ["[peripheral]", "x"]),
             (

@@ -217,7 +217,9 @@ view! {
         ) -> PyResult<Self> {
             let operation = operation.parse().map_err(raise)?;
             let rate = engine::MeasuredRate { bytes_per_s, bytes };
-            Ok(Self(board::BoardMeasurement { operation, mode, rate }))
+            let measurement = board::BoardMeasurement { operation, mode, rate };
+            measurement.check().map_err(raise)?;
+            Ok(Self(measurement))
         }
 
         /// The rate over the bus, in bytes a second.

@@ -9,7 +9,7 @@ use flashpager_binary::driver::{CopyLoop, Direction, copy_loop_of};
 use flashpager_media::bus::Bus;
 use flashpager_media::estimate::{
     Dma, Estimate, EstimateSpec, Host, Layer, MeasuredRate, Memory, Peripheral, Processor,
-    Software, System, check_layers, estimate,
+    Software, System, check_layers, check_mode, estimate, used_mode,
 };
 use flashpager_media::operation::OperationKind;
 use flashpager_media::part::{self, Part};
@@ -52,6 +52,54 @@ pub struct BoardMeasurement {
     pub mode: Option<String>,
     /// The rate, and the bytes of the measured transaction.
     pub rate: MeasuredRate,
+}
+
+impl BoardMeasurement {
+    /// Checks the rate, and that bytes move.
+    ///
+    /// # Errors
+    /// A rate that is not above 0, 0 bytes, and an operation that moves none.
+    pub fn check(&self) -> Result<()> {
+        let kb_s = self.rate.bytes_per_s / BYTES_PER_KB;
+        if !kb_s.is_finite() || kb_s <= 0.0 {
+            return Err(Error::design(format!("kb_s = {kb_s} is not above 0")));
+        }
+        if self.operation == OperationKind::Erase {
+            return Err(Error::design(format!(
+                "{} moves no bytes, so no rate was measured: leave it out",
+                self.operation.name()
+            )));
+        }
+        if self.rate.bytes == Some(0) {
+            return Err(Error::design(
+                "bytes = 0 moves nothing: write the bytes of the measured transaction, or leave it out",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns true if it was measured in the mode of `spec`. The usual mode depends on the bytes that
+    /// are read.
+    fn is_in_mode_of(&self, spec: &EstimateSpec) -> Result<bool> {
+        let usual = |bytes: Option<u64>| {
+            let free = EstimateSpec { mode: None, measured: None, bytes, ..spec.clone() };
+            used_mode(&free)
+        };
+        let measured_bytes = self.rate.bytes.or(spec.bytes);
+        Ok(match (&self.mode, &spec.mode) {
+            (None, None) => true,
+            (Some(measured), Some(named)) => measured == named,
+            (None, named) => usual(measured_bytes)? == *named,
+            (measured, None) => {
+                usual(spec.bytes)? == *measured && usual(measured_bytes)? == *measured
+            }
+        })
+    }
+}
+
+/// The error of a rate that a board's file gives for an operation.
+fn of_measured(operation: OperationKind, error: &Error) -> Error {
+    Error::design(format!("[[measured]] {}: {error}", operation.name()))
 }
 
 /// Everything between a medium's pins and the application, as a board file describes it. An absent field
@@ -156,7 +204,8 @@ impl BoardHost {
         })
     }
 
-    /// Copies the host, with another bus clock.
+    /// Copies the host with another bus clock, and without rates of operations, which were measured
+    /// with its own clock.
     ///
     /// # Errors
     /// If the clock is not a frequency.
@@ -166,15 +215,37 @@ impl BoardHost {
         let bus = Bus { clock_mhz, cycles, width_bits };
         // Parsed from text, so that an impossible bus is refused as in a board file.
         let bus = Some(bus.to_string().parse()?);
-        Ok(Self { bus, peripheral: None, ..self.clone() })
+        Ok(Self { bus, peripheral: None, measured: Vec::new(), ..self.clone() })
     }
 
-    /// The rate measured of an operation in a mode of the bus; `None` if none was.
-    fn measured_rate(&self, operation: OperationKind, mode: Option<&str>) -> Option<MeasuredRate> {
-        let same = |measurement: &&BoardMeasurement| {
-            measurement.operation == operation && measurement.mode.as_deref() == mode
-        };
-        self.measured.iter().find(same).map(|measurement| measurement.rate)
+    /// The rate measured of the operation `kind` of `spec` in its mode; `None` if none was. An absent
+    /// mode is the usual one of the part on the host of `spec`.
+    ///
+    /// # Errors
+    /// A measurement in a mode that the part does not have, two in one mode, and the errors of
+    /// [`estimate`].
+    fn measured_rate(
+        &self,
+        kind: OperationKind,
+        spec: &EstimateSpec,
+    ) -> Result<Option<MeasuredRate>> {
+        if self.measured.is_empty() {
+            return Ok(None);
+        }
+        let part = part::find(&spec.part)?;
+        for BoardMeasurement { operation, mode, .. } in &self.measured {
+            let checked =
+                mode.as_deref().map_or(Ok(()), |mode| check_mode(&part, *operation, mode));
+            checked.map_err(|error| of_measured(*operation, &error))?;
+        }
+        let mut found = None;
+        for one in self.measured.iter().filter(|one| one.operation == kind) {
+            if one.is_in_mode_of(spec)? && found.replace(one.rate).is_some() {
+                let two = Error::design("two rates in the usual mode: keep one of the two");
+                return Err(of_measured(kind, &two));
+            }
+        }
+        Ok(found)
     }
 
     /// Copies the host without measured rates of operations, and without those measured through its
@@ -233,7 +304,8 @@ impl Deref for BoardEstimate {
 /// driver, if it was counted before. A rate that `spec` does not give is the one measured on the host.
 ///
 /// # Errors
-/// The errors of [`estimate`], a driver without a loop, and a loop that moves data in the other direction.
+/// The errors of [`estimate`], a driver without a loop, a loop that moves data in the other direction,
+/// and a rate measured on the host that cannot be, with its operation.
 pub fn estimate_on(
     host: &BoardHost,
     spec: EstimateSpec,
@@ -250,10 +322,22 @@ pub fn estimate_on(
         Some(counted) => Some(counted),
         None => host.copy_loop()?,
     };
-    let measured = spec.measured.or_else(|| host.measured_rate(kind, spec.mode.as_deref()));
     let direction = if kind.writes() { Direction::Write } else { Direction::Read };
-    let host = host.priced(direction, counted.as_ref())?;
+    let priced = host.priced(direction, counted.as_ref())?;
     let operation = Some(kind.name().to_owned());
-    let estimate = estimate(&EstimateSpec { host, operation, measured, ..spec })?;
+    let spec = EstimateSpec { host: priced, operation, ..spec };
+    if spec.measured.is_some() {
+        return Ok(BoardEstimate { estimate: estimate(&spec)?, counted });
+    }
+    let measured = host.measured_rate(kind, &spec)?;
+    let with_rate = estimate(&EstimateSpec { measured, ..spec.clone() });
+    let estimate = match with_rate {
+        Err(error) if measured.is_some() => {
+            // An error without the rate is not one of the rate.
+            estimate(&spec)?;
+            return Err(of_measured(kind, &error));
+        }
+        estimate => estimate?,
+    };
     Ok(BoardEstimate { estimate, counted })
 }

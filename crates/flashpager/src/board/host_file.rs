@@ -253,7 +253,7 @@ impl BoardFile<'_> {
         Ok(measured)
     }
 
-    /// Reads one of them.
+    /// Reads a table `[[measured]]`.
     fn measurement(&self, given: &toml::Table) -> Result<BoardMeasurement> {
         let place = format!("{}: [[measured]]", self.0.display());
         let place = BoardFile(Path::new(&place));
@@ -261,21 +261,20 @@ impl BoardFile<'_> {
         let operation = place.text(given, "operation")?.unwrap_or("read").parse();
         let kb_s = place.number(given, "kb_s")?;
         let kb_s = kb_s.ok_or_else(|| place.wrong("a rate without kb_s, 1000 bytes a second"))?;
-        if !kb_s.is_finite() || kb_s <= 0.0 {
-            return Err(place.wrong(format!("kb_s = {kb_s} is not above 0")));
-        }
         let bytes = match given.get("bytes") {
             None => None,
             Some(value) => Some(size(&place.0.display().to_string(), "bytes", value)?),
         };
-        Ok(BoardMeasurement {
+        let measurement = BoardMeasurement {
             operation: operation.map_err(|error: Error| place.wrong(error.to_string()))?,
             mode: place.text(given, "mode")?.map(str::to_owned),
             rate: MeasuredRate { bytes_per_s: kb_s * BYTES_PER_KB, bytes },
-        })
+        };
+        measurement.check().map_err(|error| place.wrong(error.to_string()))?;
+        Ok(measurement)
     }
 
-    /// Reads one of them.
+    /// Reads a table `[[layers]]`.
     fn layer(&self, given: &toml::Table) -> Result<LayerRates> {
         BoardFile(Path::new(&format!("{}: [[layers]]", self.0.display())))
             .refuse_unknown(given, LAYER_FIELDS)?;

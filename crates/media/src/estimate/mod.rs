@@ -40,8 +40,8 @@ pub use shares::CostSource;
 pub use unknown::{AssumedValue, UnknownParameter};
 
 use crate::bus::Bus;
-use crate::operation::{Operation, OperationKind, OperationRequest, four_decimals};
-use crate::part::MemoryKind;
+use crate::operation::{Operation, OperationKind, OperationRequest, four_decimals, unknown_mode};
+use crate::part::{MemoryKind, Part};
 use numbers::NS_PER_S;
 use setting::EstimateSetting;
 
@@ -219,6 +219,35 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
     };
     estimate.verdict = verdict::verdict(&estimate, &likely)?;
     Ok(estimate)
+}
+
+/// The read mode of an operation on its host: the one that `spec` names, or else the usual one. `None`
+/// if the part has no modes.
+///
+/// # Errors
+/// The errors of [`estimate`].
+pub fn used_mode(spec: &EstimateSpec) -> Result<Option<String>> {
+    let setting = EstimateSetting::new(spec)?;
+    Ok(setting.compose(setting.used_bus())?.mode)
+}
+
+/// Checks that `part` has the read mode `mode`, and that `kind` has a choice of modes.
+///
+/// # Errors
+/// A mode that the part does not have, and an operation without modes.
+pub fn check_mode(part: &Part, kind: OperationKind, mode: &str) -> Result<()> {
+    let modes = part.medium()?.modes();
+    let name = &part.name;
+    if modes.is_empty() {
+        return Err(Error::design(format!("{name} has no modes, and so none called '{mode}'")));
+    }
+    if kind.writes() || kind == OperationKind::Erase {
+        return Err(Error::design(format!(
+            "mode {mode} is one of reading; {} has no choice",
+            kind.name()
+        )));
+    }
+    if modes.iter().any(|known| known == mode) { Ok(()) } else { Err(unknown_mode(mode, &modes)) }
 }
 
 /// The stages of an operation from the part to the application. `operation` is at the part's own

@@ -4,12 +4,13 @@ use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::check_mode;
 use super::energy::Energy;
 use super::host::{Dma, Host, Processor, Software};
 use super::hosts::{self, MeasuredHost, System, TransferEngine};
 use super::numbers::positive;
 use crate::bus::Bus;
-use crate::operation::{Operation, OperationKind, OperationRequest, StepKind, unknown_mode};
+use crate::operation::{Operation, OperationKind, OperationRequest, StepKind};
 use crate::part::{self, MemoryKind, Part};
 
 /// Largest transfer of one operation where the part sets no limit.
@@ -131,19 +132,7 @@ impl EstimateSetting {
 
     /// Checks that a mode is named only for a read, and that the part has it.
     fn check_mode(&self) -> Result<()> {
-        let Some(mode) = &self.mode else { return Ok(()) };
-        let modes = self.part.medium()?.modes();
-        let name = &self.part.name;
-        if modes.is_empty() {
-            return Err(Error::design(format!("{name} has no modes, and so none called '{mode}'")));
-        }
-        if self.kind.writes() || self.kind == OperationKind::Erase {
-            return Err(Error::design(format!(
-                "mode {mode} is one of reading; {} has no choice",
-                self.kind.name()
-            )));
-        }
-        if modes.contains(mode) { Ok(()) } else { Err(unknown_mode(mode, &modes)) }
+        self.mode.as_deref().map_or(Ok(()), |mode| check_mode(&self.part, self.kind, mode))
     }
 
     /// The setting in each mode that can start a read, if no mode is named; else itself.
