@@ -37,34 +37,38 @@ impl ClassesFile {
     /// The contents of `text`, which is that of the file `path`.
     fn parsed(path: &str, text: &str) -> Result<Self> {
         let mut lines = text.lines().zip(1..).filter(|(line, _)| !line.starts_with('#'));
+        let last = text.lines().count().max(1) as u32;
         let wrong = |line: u32, what: &str| {
             let help = "make the file with flashpager homes --train-classes";
             Error::data(path.to_owned(), format!("line {line}: {what}; {help}"))
         };
         let head = |words: Option<(&str, u32)>, name: &str| {
-            let (line, number) = words.unwrap_or(("", 1));
+            let Some((line, number)) = words else {
+                let missing = format!("the file ends here, and '{name}' and its value are missing");
+                return Err(wrong(last, &missing));
+            };
             match line.strip_prefix(name).map(str::trim) {
                 Some(value) if !value.is_empty() => Ok((value.to_owned(), number)),
                 _ => Err(wrong(number, &format!("'{name}' and its value should stand here"))),
             }
         };
-        let (policy, _) = head(lines.next(), MAGIC)?;
+        let (policy, at_policy) = head(lines.next(), MAGIC)?;
         let (page, at_page) = head(lines.next(), "cache-page")?;
         let (pages, at_pages) = head(lines.next(), "pages")?;
         let Some(cache_page_bytes) = number(&page) else {
             return Err(wrong(at_page, "the bytes of a cache page are a whole number"));
         };
-        let Some(pages) = number::<usize>(&pages).filter(|pages| *pages <= MAX_PAGES) else {
-            return Err(wrong(
-                at_pages,
-                &format!("the image has a number of pages up to {MAX_PAGES}"),
-            ));
+        let Some(pages) = number::<usize>(&pages).filter(|pages| (1..=MAX_PAGES).contains(pages))
+        else {
+            return Err(wrong(at_pages, &format!("the image has 1 to {MAX_PAGES} pages")));
         };
-        let spec: PolicySpec = policy.parse()?;
+        let spec: PolicySpec =
+            policy.parse().map_err(|error: Error| wrong(at_policy, &error.to_string()))?;
         let Some(class) = spec.default_class() else {
-            return Err(wrong(1, &format!("{policy} has no reuse classes")));
+            return Err(wrong(at_policy, &format!("{policy} has no reuse classes")));
         };
         let mut classes = vec![PageClasses::both(class); pages];
+        let mut is_listed = vec![false; pages];
         for (line, at) in lines {
             let words: Vec<Option<usize>> = line.split_whitespace().map(number).collect();
             let [Some(page), Some(fill @ 0..=3), Some(used @ 0..=3)] = words[..] else {
@@ -76,6 +80,9 @@ impl ClassesFile {
             let Some(of_page) = classes.get_mut(page) else {
                 return Err(wrong(at, &format!("page {page} of an image of {pages}")));
             };
+            if std::mem::replace(&mut is_listed[page], true) {
+                return Err(wrong(at, &format!("page {page} is listed twice")));
+            }
             *of_page = PageClasses { fill: fill as u8, used: used as u8 };
         }
         let classes = Arc::new(ReuseClasses::new(classes)?);
@@ -152,10 +159,15 @@ mod tests {
     fn a_wrong_line_is_named() {
         let head = "flashpager reuse classes gclock\ncache-page 64\npages 12\n";
         for (text, words) in [
-            (String::new(), "line 1: 'flashpager reuse classes' and its value"),
-            ("flashpager reuse classes lru\ncache-page 64\npages 2\n".into(), "lru has no reuse"),
+            (String::new(), "file: line 1: the file ends here, and 'flashpager reuse classes'"),
+            ("# one\nwords\n".into(), "line 2: 'flashpager reuse classes' and its value"),
+            (head.replace("pages 12\n", "# none\n"), "line 3: the file ends here, and 'pages'"),
+            (format!("# one\n{}", head.replace("gclock", "lru")), "line 2: lru has no reuse"),
+            (format!("# one\n{}", head.replace("gclock", "xyz")), "file: line 2: unknown policy"),
             (head.replace("64", "x"), "line 2: the bytes of a cache page"),
-            (head.replace("12", "70000"), "line 3: the image has a number of pages"),
+            (head.replace("12", "70000"), "line 3: the image has 1 to 65535 pages"),
+            (head.replace("12", "0"), "line 3: the image has 1 to 65535 pages"),
+            (format!("{head}1 2 3\n2 0 0\n1 2 3\n"), "line 6: page 1 is listed twice"),
             (format!("{head}1 2 3\n12 0 0\n"), "line 5: page 12 of an image of 12"),
             (format!("{head}1 4 3\n"), "line 4: a page, the class of a fill"),
             (format!("{head}1 3\n"), "line 4: a page, the class of a fill"),

@@ -62,7 +62,7 @@ pub struct TrainedHomes {
     pub parts: Vec<StoredPart>,
     /// The homes; `None` if the plain store is kept.
     pub homes: Option<Homes>,
-    /// The reuse classes, which homes with them are faster with; `None` without.
+    /// The reuse classes of the homes; `None` if homes without trained ones are faster.
     pub classes: Option<Arc<ReuseClasses>>,
     /// The passes over all pages in which classes were trained; 0 if none were.
     pub passes: u32,

@@ -1,6 +1,7 @@
 //! The training of reuse classes against a slow reference, written from docs/model.md alone: caches
 //! are lists, the register is a tape, and every pair of every page is replayed from the start.
 
+use flashpager_base::Error;
 use flashpager_layout::classes::{ClassesDesign, TrainingReferences, train_classes};
 use flashpager_replay::pager::{PageClasses, PolicySpec, VictimSearch};
 use flashpager_replay::register::{Access, RegisterDesign, RegisterModel};
@@ -196,7 +197,7 @@ proptest! {
 }
 
 #[test]
-fn training_stops_when_it_is_told_to() {
+fn interrupted_training_returns_interrupted() {
     let shape =
         HomesShape { cache_page_bytes: B, flash_page_bytes: 128, pages: 2, has_classes: true };
     let homes = Homes::of_neighbours(shape);
@@ -220,5 +221,6 @@ fn training_stops_when_it_is_told_to() {
     };
     let training = [TrainingReferences { references: &[0, 1, 0], weight: 1, hits_time: 0.0 }];
     let both = vec![PageClasses::both(3); 2];
-    assert!(train_classes(&design, &training, both, &|| false, &|_| ()).is_err());
+    let stopped = train_classes(&design, &training, both, &|| false, &|_| ());
+    assert!(matches!(stopped, Err(Error::Interrupted)), "{stopped:?}");
 }

@@ -104,13 +104,12 @@ impl HomesShape {
     /// The number of slots of a home.
     pub fn slots(&self) -> u32 {
         let Self { cache_page_bytes, flash_page_bytes, .. } = *self;
+        if self.has_classes {
+            return flash_page_bytes / (self.slot_bytes() + self.number_bytes());
+        }
         let pages = flash_page_bytes / cache_page_bytes.max(1);
         let numbers = pages.saturating_sub(1) * self.number_bytes();
-        let slots = flash_page_bytes.saturating_sub(numbers) / cache_page_bytes.max(1);
-        if self.has_classes {
-            return slots.min(flash_page_bytes / (self.slot_bytes() + self.number_bytes()));
-        }
-        slots
+        flash_page_bytes.saturating_sub(numbers) / cache_page_bytes.max(1)
     }
 
     /// Bytes of a slot: a page, and its classes if it has any.
@@ -508,6 +507,24 @@ mod tests {
         assert_eq!((counts.column_changes, counts.bytes_skipped), (3, 0));
         assert_eq!(counts.bytes_fetched, 6 * 16 + 2 * 3);
         assert_eq!(counts.distance_histogram, [(-2, 1), (-1, 1), (1, 1), (2, 1)]);
+    }
+
+    #[test]
+    fn a_class_byte_takes_slots_from_homes() {
+        for (page, flash, pages) in (3..=10).flat_map(|page: u32| {
+            (page + 1..=14).flat_map(move |flash| [200, 300].map(|pages| (page, flash, pages)))
+        }) {
+            let plain = HomesShape {
+                cache_page_bytes: 1 << page,
+                flash_page_bytes: 1 << flash,
+                pages,
+                has_classes: false,
+            };
+            let slots = HomesShape { has_classes: true, ..plain }.slots();
+            let taken = (1 << page) + 1 + if pages == 200 { 1 } else { 2 };
+            assert_eq!(slots, (1 << flash) / taken);
+            assert!(slots <= plain.slots(), "{page} {flash} {pages}");
+        }
     }
 
     #[test]

@@ -100,14 +100,14 @@ fn most_skipped(shape: HomesShape, prices: &Prices) -> u32 {
 /// The misses of a trace through a cache, and the part of them that trains.
 pub(crate) struct StoreTrace {
     misses: Vec<Miss>,
-    counts: StoreCounts,
+    counts: PlainStoreCounts,
     /// Number of misses in the first runs, and their counts; `None` if all train.
-    first: Option<(usize, StoreCounts)>,
+    first: Option<(usize, PlainStoreCounts)>,
 }
 
 /// The counts of the same runs with the plain store: of the design, and of what is kept if homes do
 /// not pay, the design without trained reuse classes.
-struct StoreCounts {
+struct PlainStoreCounts {
     counts: Counts,
     plain: Counts,
 }
@@ -115,7 +115,7 @@ struct StoreCounts {
 impl StoreTrace {
     /// The misses that train, with their counts.
     pub(crate) fn training(&self) -> TrainingMisses<'_> {
-        let (misses, StoreCounts { counts, plain }) = match &self.first {
+        let (misses, PlainStoreCounts { counts, plain }) = match &self.first {
             None => (self.misses.as_slice(), &self.counts),
             Some((count, counts)) => (&self.misses[..*count], counts),
         };
@@ -139,7 +139,7 @@ impl StoreTrace {
         homes: Option<&Homes>,
         register: HomesRegisterDesign,
     ) -> [Counts; 2] {
-        let StoreCounts { counts, plain } = &self.counts;
+        let PlainStoreCounts { counts, plain } = &self.counts;
         let all = [plain.clone(), served(homes, register, &self.misses, counts, plain)];
         if self.first.is_none() {
             return all;
@@ -276,7 +276,7 @@ impl Design {
             } else {
                 counts.clone()
             };
-            Ok::<_, Error>(StoreCounts { counts, plain })
+            Ok::<_, Error>(PlainStoreCounts { counts, plain })
         };
         let counts = with_plain(trace, counts)?;
         let runs = trace.warm_up().runs;
