@@ -1190,7 +1190,7 @@ class FunctionPrices:
         """A call to a paged function."""
     @property
     def load_command_ns(self) -> float:
-        """The host's command for it."""
+        """The host's command for a load."""
     @property
     def load_ns(self) -> float:
         """The software's part of a load."""
@@ -1224,7 +1224,7 @@ class FunctionRam:
         """Bytes of executed code in no function, which is resident."""
     @property
     def ram_bytes(self) -> int:
-        """All of it."""
+        """Bytes of the RAM in all."""
     @property
     def resident_bytes(self) -> int:
         """Bytes of resident functions."""
@@ -1361,7 +1361,7 @@ class UnitCounts:
         """Bytes of functions moved in RAM."""
     @property
     def bytes_read(self) -> int:
-        """Bytes delivered to the CPU: the lengths of all runs."""
+        """Bytes delivered to the CPU: the lengths of all executed runs. Data reads are not in it."""
     @property
     def bytes_skipped(self) -> int:
         """Bytes over the bus that are thrown away."""

@@ -37,7 +37,7 @@ view! {
         loads: u64,
         /// Column changes; a load has none.
         column_changes: u64,
-        /// Bytes delivered to the CPU: the lengths of all runs.
+        /// Bytes delivered to the CPU: the lengths of all executed runs. Data reads are not in it.
         bytes_read: u64,
         /// Bytes over the bus, skipped ones included.
         bytes_fetched: u64,
@@ -51,7 +51,7 @@ view! {
 view! {
     /// The RAM of a design that pages functions.
     FunctionRam = engine::FunctionRam {
-        /// All of it.
+        /// Bytes of the RAM in all.
         ram_bytes: u64,
         /// Bytes of resident functions.
         resident_bytes: u64,
@@ -83,7 +83,7 @@ view! {
     FunctionPrices = engine::FunctionPrices {
         /// A load of a flash page.
         t_load_ns: f64,
-        /// The host's command for it.
+        /// The host's command for a load.
         load_command_ns: f64,
         /// A byte over the bus.
         t_byte_ns: f64,

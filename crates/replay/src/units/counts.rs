@@ -33,7 +33,7 @@ pub struct UnitCounts {
     pub loads: u64,
     /// Column changes; a load has none.
     pub column_changes: u64,
-    /// Bytes delivered to the CPU: the lengths of all runs.
+    /// Bytes delivered to the CPU: the lengths of all executed runs. Data reads are not in it.
     pub bytes_read: u64,
     /// Bytes over the bus, skipped ones included.
     pub bytes_fetched: u64,
