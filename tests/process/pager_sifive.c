@@ -13,10 +13,10 @@
 #define FP_PAGER_FLASH_PAGE_BYTES PAGE_BYTES
 #define FP_PAGER_STATISTICS 1
 #define FP_PAGER_API static __attribute__((unused))
-/* PAGE_BYTES, IMAGE_BYTES, FIRST_BYTE and the chip's command are given by the test. */
+/* PAGE_BYTES, STORED_BYTES, FIRST_BYTE and the chip's command are given by the test. */
 #define FP_SPI_NOR_FIRST_BYTE FIRST_BYTE
 #define FP_SD_FIRST_BLOCK (FIRST_BYTE / 512)
-#define FP_PAGER_IMAGE_BYTES IMAGE_BYTES
+#define FP_PAGER_IMAGE_BYTES STORED_BYTES
 #include "pager.c"
 
 #ifdef CHIP_SD
@@ -176,7 +176,7 @@ static int run(void)
         return chip_is_other() ? 1 : 2;
     for (uint32_t i = 0; i < READS; i++) {
         const uint32_t size = 1 + below(&state, sizeof(bytes));
-        const uint32_t from = below(&state, IMAGE_BYTES - size);
+        const uint32_t from = below(&state, STORED_BYTES - size);
         if (fp_pager_read(from, bytes, size))
             return 3;
         for (uint32_t at = 0; at < size; at++)

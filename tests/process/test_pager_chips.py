@@ -68,7 +68,7 @@ def _run(
             *("riscv64-linux-gnu-gcc", "-std=c11", "-Os", "-Wall", "-Wextra", "-Werror"),
             *("-mcmodel=medany", "-ffreestanding", "-nostdlib", "-static", "-fno-pie"),
             *("-Wl,--build-id=none,--no-warn-rwx-segments", "-fno-tree-loop-distribute-patterns"),
-            *(f"-DIMAGE_BYTES={len(image)}", f"-DFIRST_BYTE={first}", *macros),
+            *(f"-DSTORED_BYTES={len(image)}", f"-DFIRST_BYTE={first}", *macros),
             f"-DPAGE_BYTES={page_bytes}",
             *(f"-I{pager_sources()}", f"-T{script}", "-o", program),
             *(ROOT / "tests/process/pager_sifive.c", "-lgcc"),
