@@ -164,8 +164,8 @@ class TestReaders:
         assert (answer["format"], answer["rate_hz"]) == ("gmon", 100)
         notes = "; ".join(answer["notes"])
         assert "covers 0x8000000 to 0x80000f0; samples elsewhere are not in the file" in notes
-        assert "3 counted calls (arcs) are not used" in notes
-        assert "2 counts of blocks are not used" in notes
+        assert "counted calls (arcs: 3) are not used" in notes
+        assert "counts of blocks (2) are not used" in notes
 
     def test_bins_that_functions_share(self, elf: Path, tmp_path: Path) -> None:
         """The samples of a wide bin are divided by bytes; the intervals allow each division."""

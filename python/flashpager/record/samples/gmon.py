@@ -64,9 +64,9 @@ def _read(content: bytes) -> SampleProfile:
     covered = ", ".join(f"{low:#x} to {high:#x}" for low, high in records.covered[:_NAMED])
     notes = [f"the histogram covers {covered}; samples elsewhere are not in the file"]
     if records.arcs:
-        notes.append(f"{records.arcs:,} counted calls (arcs) are not used: they are no samples")
+        notes.append(f"counted calls (arcs: {records.arcs:,}) are not used: they are no samples")
     if records.blocks:
-        notes.append(f"{records.blocks:,} counts of blocks are not used: they are no samples")
+        notes.append(f"counts of blocks ({records.blocks:,}) are not used: they are no samples")
     if records.full:
         notes.append(
             f"bins that are full at {_FULL:,}: {records.full:,}; they may have lost samples"
