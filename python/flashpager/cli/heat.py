@@ -46,14 +46,7 @@ def heat(
             help=f"{' | '.join(one.name for one in reading.FORMATS)}; by default recognized.",
         ),
     ] = None,
-    bias: Annotated[
-        str,
-        typer.Option(
-            "--bias",
-            metavar="ADDRESS",
-            help="Distance of the addresses at which it ran from the linked ones.",
-        ),
-    ] = "0",
+    bias: options.Bias = "0",
     limit: Annotated[
         int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
     ] = 20,

@@ -112,6 +112,14 @@ Nor = Annotated[
         "--nor", metavar="NAME", help="NOR part to compare with, or none; else of the same kind."
     ),
 ]
+Bias = Annotated[
+    str,
+    typer.Option(
+        "--bias",
+        metavar="ADDRESS",
+        help="Distance of the addresses at which it ran from the linked ones.",
+    ),
+]
 WarmUp = Annotated[
     str | None,
     typer.Option(

@@ -56,14 +56,7 @@ def import_trace(
     elf: Annotated[
         Path | None, typer.Option("--elf", metavar="FILE", help="The program whose code is placed.")
     ] = None,
-    bias: Annotated[
-        str,
-        typer.Option(
-            "--bias",
-            metavar="ADDRESS",
-            help="Distance of the addresses at which it ran from the linked ones.",
-        ),
-    ] = "0",
+    bias: options.Bias = "0",
     section: Annotated[
         str, typer.Option("--section", metavar="NAMES", help="Sections to place.")
     ] = ",".join(_engine.default_sections()),
