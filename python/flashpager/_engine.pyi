@@ -256,7 +256,7 @@ class Design:
     @property
     def classes(self) -> str | None:
         """The file of trained reuse classes, for a policy that has classes, in a store of homes;
-        None without.
+        None for untrained classes.
         """
     @property
     def clip_bus(self) -> bool:

@@ -96,7 +96,7 @@ def build(
         blocks: the trace's block statistics, if they are already known.
         origins: the sources of the design's values, in words.
         unknown: unpublished facts of its board.
-        luck: other links of the program, drawn by edits; None without.
+        luck: other links of the program, drawn by edits; None if none were drawn.
 
     """
     with bundled() as script:

@@ -128,7 +128,7 @@ macro_rules! design_schema {
                 checked: parsed::<PolicySpec>,
             };
             /// The file of trained reuse classes, for a policy that has classes, in a store of homes;
-            /// None without.
+            /// None for untrained classes.
             #[serde(skip_serializing_if = "Option::is_none")]
             classes: Option<String> = None, axis {
                 kind: NameOrNone,
