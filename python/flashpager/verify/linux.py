@@ -496,14 +496,7 @@ def page(
     kept: list[int] = []
     try:
         os.ftruncate(shared, _SHARED_BYTES)
-        number = list(POLICIES).index(design.policy)
-        variables = environment.of_the_user()
-        given = variables.get("LD_PRELOAD", "")
-        variables |= {
-            "LD_PRELOAD": f"{LIBRARY}:{given}" if given else str(LIBRARY),
-            _VARIABLE: f"{shared} {theirs.fileno()} {number} {design.parameter} {design.frames}"
-            + (f" {program.code.file}" if program.code.is_library else ""),
-        }
+        variables = _variables(program.code, design, shared, theirs.fileno())
         start = time.monotonic()
         with (
             forwarded_signals(system=False) as forward,
@@ -550,6 +543,28 @@ def page(
         exit_code=code,
         interrupted=forward.count > 0,
     )
+
+
+def _variables(
+    code: PagedCode, design: LinuxPageDesign, shared: int, connection: int
+) -> dict[str, str]:
+    """Return the environment of a program into which the pager is loaded.
+
+    Args:
+        code: what is paged.
+        design: policy and frames.
+        shared: the descriptor of the memory that the pager reports in.
+        connection: the descriptor of the socket to which it sends what must stay open.
+
+    """
+    variables = environment.of_the_user()
+    given = variables.get("LD_PRELOAD", "")
+    number = list(POLICIES).index(design.policy)
+    settings = f"{shared} {connection} {number} {design.parameter} {design.frames}"
+    return variables | {
+        "LD_PRELOAD": f"{LIBRARY}:{given}" if given else str(LIBRARY),
+        _VARIABLE: settings + (f" {code.file}" if code.is_library else ""),
+    }
 
 
 class _FixedAddresses:
