@@ -67,20 +67,14 @@ def layout(
 
     """
     several = check_traces(traces, "layout")
-    each_design = [designs] if isinstance(designs, Design) else list(designs)
-    for design in each_design:
-        if not isinstance(design, Design):
-            message = f"layout takes a Design, not {design!r}"
-            raise TypeError(message)
+    each_design = _checked_designs(designs)
     weighted = weighted_traces(several, weights)
     kept_back = [held_out] if isinstance(held_out, Trace) else list(held_out)
     _check_named_once(several)
     _check_named_once(kept_back)
     check_search(seconds, evaluations)
     _check_seed(seed)
-    if len(set(pages)) < len(pages):
-        message = f"a cache page comes twice in {', '.join(map(str, pages))}: name each once"
-        raise FlashpagerError(message)
+    _check_pages(pages)
     timer = SearchTimer(seconds, evaluations, should_continue)
 
     def used_share(page: int, ratio: float) -> float:
@@ -103,6 +97,21 @@ def layout(
         seed=seed,
         evaluations=evaluations,
     )
+
+
+def _checked_designs(designs: Design | Sequence[Design]) -> list[Design]:
+    each_design = [designs] if isinstance(designs, Design) else list(designs)
+    for design in each_design:
+        if not isinstance(design, Design):
+            message = f"layout takes a Design, not {design!r}"
+            raise TypeError(message)
+    return each_design
+
+
+def _check_pages(pages: Sequence[int]) -> None:
+    if len(set(pages)) < len(pages):
+        message = f"a cache page comes twice in {', '.join(map(str, pages))}: name each once"
+        raise FlashpagerError(message)
 
 
 def _check_named_once(traces: Sequence[Trace]) -> None:
