@@ -436,7 +436,25 @@ def _fetches(program: ReplayedProgram) -> alt.LayerChart:
             ),
         )
     )
-    theirs = (
+    theirs = _published_bands(ranges, band, x, offset)
+    labels = _fetch_labels(changes, x)
+    gains = program.gains()
+    title = (
+        f"{program.name}: PA-FIFO-SC fetches {min(gains):.1f} to {max(gains):.1f} % faster, in the "
+        f"paper {least} to {most} % ({program.stands_for})"
+    )
+    subtitle = (
+        f"{program.words / 1e6:,.1f} million words fetched; the valid list is half of the frames. "
+        f"Of figure {number} the text gives this range alone"
+    )
+    return style.finish([bars, theirs, *labels], title, subtitle)
+
+
+def _published_bands(
+    ranges: Sequence[tuple[str, str, float, float, str]], band: str, x: alt.X, offset: alt.XOffset
+) -> alt.Chart:
+    """Draw the published range of each size (size, policy, from and to in ns, label)."""
+    bands: alt.Chart = (
         alt.Chart(
             pl.DataFrame(ranges, schema=["size", "policy", "low", "high", "band"], orient="row")
         )
@@ -453,23 +471,18 @@ def _fetches(program: ReplayedProgram) -> alt.LayerChart:
             ),
         )
     )
+    return bands
+
+
+def _fetch_labels(changes: Sequence[tuple[str, float, str, str]], x: alt.X) -> list[alt.Chart]:
+    """Write over each size (size, height in ns, times, change) its times and their change."""
     captions = alt.Chart(
         pl.DataFrame(changes, schema=["size", "ns", "times", "change"], orient="row")
     )
     captions = captions.encode(x=x, y="ns:Q")
-    labels = [
+    return [
         captions.mark_text(dy=-28, fontSize=style.FONT_SIZE).encode(text="times:N"),
         captions.mark_text(dy=-11, fontSize=style.FONT_SIZE, fontWeight="bold").encode(
             text="change:N"
         ),
     ]
-    gains = program.gains()
-    title = (
-        f"{program.name}: PA-FIFO-SC fetches {min(gains):.1f} to {max(gains):.1f} % faster, in the "
-        f"paper {least} to {most} % ({program.stands_for})"
-    )
-    subtitle = (
-        f"{program.words / 1e6:,.1f} million words fetched; the valid list is half of the frames. "
-        f"Of figure {number} the text gives this range alone"
-    )
-    return style.finish([bars, theirs, *labels], title, subtitle)
