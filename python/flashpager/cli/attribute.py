@@ -1,6 +1,7 @@
 """``flashpager attribute``: which code causes the faults."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,14 +27,13 @@ if TYPE_CHECKING:
 _NAME_CHARACTERS = 60
 
 
-@options.takes_designs(axes=(*options.SUMMED_AXES, "store", "classes"))
-def attribute(
-    trace: options.Trace,
-    *,
-    flags: options.DesignFlags,
+@dataclass(frozen=True, kw_only=True)
+class AttributeFlags:
+    """Options of the command, as typed, except those of the design."""
+
     by: Annotated[
         str, typer.Option("--by", metavar="WHAT", help=" | ".join(_engine.attributions()))
-    ] = "symbol",
+    ] = "symbol"
     elf: Annotated[
         list[Path] | None,
         typer.Option(
@@ -41,7 +41,7 @@ def attribute(
             metavar="FILE",
             help="ELF file with the symbols and lines of a recorded file; repeatable.",
         ),
-    ] = None,
+    ] = None
     needed_by: Annotated[
         list[str] | None,
         typer.Option(
@@ -50,24 +50,61 @@ def attribute(
             help="Mark the functions that this one, such as a handler, calls with all that these "
             "call; wants the recorded program, ARM or RISC-V. Repeatable.",
         ),
-    ] = None,
+    ] = None
     sort: Annotated[
         str,
         typer.Option(
             "--sort", metavar="COLUMN", help="Sort by time | misses | loads, largest first."
         ),
-    ] = "time",
-    warm_up: options.WarmUp = None,
+    ] = "time"
+    warm_up: options.WarmUp = None
     limit: Annotated[
         int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
-    ] = 20,
+    ] = 20
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Table as .parquet, .csv or .jsonl."),
-    ] = None,
+    ] = None
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Treemap as .html, .png or .svg.")
-    ] = None,
+    ] = None
+
+    @property
+    def elfs(self) -> list[Path]:
+        """The files of ``--elf``."""
+        return self.elf or []
+
+    def check(self, trace: Path) -> None:
+        """Check all that can be refused before the trace is replayed.
+
+        Raises:
+            FlashpagerError: if options contradict each other, or an output cannot be written.
+
+        """
+        from flashpager.judge import attribution  # noqa: PLC0415  (Polars starts slowly)
+        from flashpager.replay import table  # noqa: PLC0415  (Polars starts slowly)
+
+        attribution.sort_column(self.sort)
+        if self.needed_by and self.by != "symbol":
+            message = f"--needed-by marks functions: leave out --by {self.by}"
+            raise FlashpagerError(message)
+        if self.output is not None:
+            refuse_overwriting(self.output, trace, *self.elfs)
+            table.check_output(self.output)
+        if self.plot is not None:
+            from flashpager.plots import picture  # noqa: PLC0415  (so does Altair)
+
+            refuse_overwriting(self.plot, trace, *self.elfs)
+            picture.check_output(self.plot)
+
+
+@options.takes(AttributeFlags)
+@options.takes_designs(axes=(*options.SUMMED_AXES, "store", "classes"))
+def attribute(
+    trace: options.Trace,
+    *,
+    design_flags: options.DesignFlags,
+    flags: AttributeFlags,
     json: options.Json = False,
 ) -> None:
     """Replay a trace through one design and show which code causes the faults.
@@ -77,52 +114,58 @@ def attribute(
     or, with --elf, a file that has the same build id and was not stripped.
     """
     from flashpager.judge import attribution  # noqa: PLC0415  (Polars starts slowly)
-    from flashpager.replay import table  # noqa: PLC0415  (Polars starts slowly)
 
-    attribution.sort_column(sort)
-    elfs = elf or []
-    if needed_by and by != "symbol":
-        message = f"--needed-by marks functions: leave out --by {by}"
-        raise FlashpagerError(message)
-    if output is not None:
-        refuse_overwriting(output, trace, *elfs)
-        table.check_output(output)
-    if plot is not None:
-        from flashpager.plots import picture, treemap  # noqa: PLC0415  (so does Altair)
-
-        refuse_overwriting(plot, trace, *elfs)
-        picture.check_output(plot)
-    opened = Trace.open(trace, warm_up)
+    flags.check(trace)
+    opened = Trace.open(trace, flags.warm_up)
     info = opened.info
-    needed = needed_code(_program(elfs, info), needed_by, info) if needed_by else []
-    flags = flags.executing(info)
-    design = flags.one_design("attribute takes one design; 'flashpager explore' takes lists")
-    result = _engine.attribute(
-        str(trace), design, by, [str(path) for path in elfs], warm_up=info.warm_up
+    needed = (
+        needed_code(_program(flags.elfs, info), flags.needed_by, info) if flags.needed_by else []
     )
-    frame = attribution.to_frame(result, sort, needed)
-    if output is not None:
-        table.write(frame, output, [opened.described()])
-        note(f"{len(frame)} {attribution.OWNERS[by][1]} written to {output}")
-    if plot is not None:
-        picture.write(treemap.chart(frame, by=by, setting=_setting(result)), plot)
-        note(f"{plot}: {len(frame)} {attribution.OWNERS[by][1]}")
+    design_flags = design_flags.executing(info)
+    design = design_flags.one_design("attribute takes one design; 'flashpager explore' takes lists")
+    result = _engine.attribute(
+        str(trace), design, flags.by, [str(path) for path in flags.elfs], warm_up=info.warm_up
+    )
+    frame = attribution.to_frame(result, flags.sort, needed)
+    _write(opened, result, frame, flags)
+    not_counted = uncounted([info], result.design)
     if json:
-        head: dict[str, Any] = {"version": _engine.version(), "trace": opened.described(), "by": by}
-        head |= {
-            "said": flags.sources(design),
-            "assumed": flags.assumed(design),
-            "not_counted": uncounted([info], result.design),
+        head: dict[str, Any] = {
+            "version": _engine.version(),
+            "trace": opened.described(),
+            "by": flags.by,
+            "said": design_flags.sources(design),
+            "assumed": design_flags.assumed(design),
+            "not_counted": not_counted,
         }
         print_json({**head, **result.as_dict(), "owners": frame.to_dicts()})
     else:
-        _show(info, result, frame, by, limit, flags.origins(design))
+        _show(info, result, frame, flags, design_flags.origins(design))
         for need in needed:
             out.print(needed_line(need, result.owners, result.fault_ns), markup=False)
-        say_uncounted(uncounted([info], result.design))
-        _note_rest(frame, attribution.OWNERS[by], limit)
+        say_uncounted(not_counted)
+        _note_rest(frame, attribution.OWNERS[flags.by], flags.limit)
     for text in (*result.notes, *(f"warning: {text}" for text in result.warnings)):
         note(text)
+
+
+def _write(
+    opened: Trace, result: Attribution, frame: "pl.DataFrame", flags: AttributeFlags
+) -> None:
+    """Write the table and the picture, where they are wanted."""
+    from flashpager.judge import attribution  # noqa: PLC0415  (Polars starts slowly)
+
+    rows = f"{len(frame)} {attribution.OWNERS[flags.by][1]}"
+    if flags.output is not None:
+        from flashpager.replay import table  # noqa: PLC0415  (Polars starts slowly)
+
+        table.write(frame, flags.output, [opened.described()])
+        note(f"{rows} written to {flags.output}")
+    if flags.plot is not None:
+        from flashpager.plots import picture, treemap  # noqa: PLC0415  (so does Altair)
+
+        picture.write(treemap.chart(frame, by=flags.by, setting=_setting(result)), flags.plot)
+        note(f"{flags.plot}: {rows}")
 
 
 def _program(elfs: Sequence[Path], info: TraceInfo) -> Path:
@@ -150,8 +193,7 @@ def _show(
     info: TraceInfo,
     result: Attribution,
     frame: "pl.DataFrame",
-    by: str,
-    limit: int,
+    flags: AttributeFlags,
     origins: str,
 ) -> None:
     counts, time = result.counts, result.time
@@ -168,8 +210,8 @@ def _show(
         f"{share(result.fault_ns, time.time_ns)} of {duration(time.time_ns)}"
     )
     out.print()
-    shown = frame if limit == 0 else frame.head(limit)
-    print_whole(_table(shown, by, with_reads=info.reads > 0))
+    shown = frame.head(flags.limit) if flags.limit else frame
+    print_whole(_table(shown, flags.by, with_reads=info.reads > 0))
 
 
 def _note_rest(frame: "pl.DataFrame", words: tuple[str, str], limit: int) -> None:
