@@ -87,11 +87,7 @@ def handler(
     if downgrades > design.frames:
         message = f"--downgrades {downgrades}: the cache has {counted(design.frames, 'frame')}"
         raise FlashpagerError(message)
-    by_schedule = f"sequential,parallel,{design.schedule}"
-    names = handling.parse_schedules(by_schedule if schedule is None else schedule)
-    if design.critical_block_bytes and "hdd" in names:
-        message = "hdd: a disk hands over the page in one step, without a critical block"
-        raise FlashpagerError(message)
+    names = _schedules(schedule, design)
     if plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
 
@@ -116,6 +112,22 @@ def handler(
         out.print(escape(unasked + flags.origins(design)))
     for text in _notes(design, times, flags):
         note(f"note: {text}")
+
+
+def _schedules(typed: str | None, design: Design) -> list[str]:
+    """Return the schedules to show: those that were typed, or three by default.
+
+    Raises:
+        FlashpagerError: if a schedule is unknown, or has no critical block and the design has one.
+
+    """
+    names = handling.parse_schedules(
+        f"sequential,parallel,{design.schedule}" if typed is None else typed
+    )
+    if design.critical_block_bytes and "hdd" in names:
+        message = "hdd: a disk hands over the page in one step, without a critical block"
+        raise FlashpagerError(message)
+    return names
 
 
 def _as_json(design: Design, fault_times: list[FaultTimes], names: list[str]) -> dict[str, Any]:

@@ -318,6 +318,13 @@ def verify(
             json=json,
         )
         return
+    _verify_microcontroller(trace, design_flags, flags, device, json=json)
+
+
+def _verify_microcontroller(
+    trace: Path, design_flags: options.DesignFlags, flags: VerifyFlags, device: str, *, json: bool
+) -> None:
+    """Compare the counts of an emulated microcontroller, or fit prices to it."""
     flags.check_microcontroller(device)
     setup = _setup(trace, design_flags, flags, device)
     if flags.fit:
