@@ -6,7 +6,7 @@ its output; without a ``$ `` the whole block is run. A block is left out when an
 HTML comment ``<!-- not run: REASON -->`` stands before it. A document that has
 ``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing; blocks
 behind ``<!-- with: TOOLS -->`` are left out there, and run where the tools are,
-in a second test with all the others. The outputs that some documents show, in a
+in a second test with the others whose files they read. The outputs that some documents show, in a
 block ``text`` right behind, must equal the printed ones; lines and columns may
 be left out.
 
@@ -48,6 +48,8 @@ _FIRST = {"README.md", "start.md", "pager.md", "xip.md", "homes.md", "overlay.md
 _NEEDS = re.compile(r"<!--\s*needs:\s*([\w -]*?)\s*-->")
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*\S(?:(?!-->).)*-->\s*\Z", re.DOTALL)
 _WITH = re.compile(r"<!--\s*with:\s*([\w. -]*?)\s*-->\s*\Z")
+#: The name of a file that a command writes.
+_WRITTEN = re.compile(r"(?:\s-o|>)\s*(?P<name>[\w./-]+)")
 _TIMEOUT_SECONDS = 600
 #: Build products and history, which the copy lacks: it uses the installed command.
 _LEFT_BEHIND = shutil.ignore_patterns(
@@ -86,6 +88,16 @@ def blocks(text: str, *, all_of_them: bool = False) -> list[Block]:
             )
         )
     return runnable
+
+
+def with_tools(every: list[Block]) -> list[Block]:
+    """Return the blocks with tools of their own, and the blocks whose files these read."""
+    kept: list[Block] = []
+    for block in reversed(every):
+        written = _WRITTEN.findall(block.script)
+        if block.tools or any(name in later.script for name in written for later in kept):
+            kept.insert(0, block)
+    return kept
 
 
 def _check_shown(shown: str, printed: str, place: str) -> None:
@@ -147,11 +159,10 @@ def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
     ids=_name,
 )
 def test_document_with_tools(document: Path, tmp_path: Path, shared: Path) -> None:
-    """Each block succeeds up to the last one that needs tools of its own."""
+    """Each block that needs tools of its own succeeds, after those whose files it reads."""
     every = blocks(_TEXTS[document])
     need(*dict.fromkeys(tool for block in every for tool in block.tools))
-    last = max(number for number, each in enumerate(every) if each.tools)
-    _run(document, every[: last + 1], tmp_path, shared)
+    _run(document, with_tools(every), tmp_path, shared)
 
 
 def _run(document: Path, every: list[Block], tmp_path: Path, shared: Path) -> None:
@@ -252,3 +263,13 @@ make all
         Block(31, "last\n", "its … output\n"),
         Block(40, "make all\n", tools=("make", "ld.lld")),
     ]
+
+
+def test_blocks_for_tools_are_found() -> None:
+    """A block without tools runs with the later ones if they read its files, also indirectly."""
+    first = Block(1, "echo a > first.txt")
+    second = Block(2, "flashpager explore trace -o second.csv < first.txt")
+    unused = Block(3, "flashpager explore trace -o unused.csv; echo 2>&1")
+    linked = Block(4, "cat second.csv", tools=("ld.lld",))
+    behind = Block(5, "cat second.csv > behind.csv")
+    assert with_tools([first, second, unused, linked, behind]) == [first, second, linked]
