@@ -100,7 +100,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
 
 
-def once(folder: Path, make: Callable[[Path], None]) -> Path:
+def once(folder: Path, make: Callable[[Path], object]) -> Path:
     """Fill a folder, unless another process of this session did so; return it.
 
     Args:

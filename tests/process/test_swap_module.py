@@ -13,7 +13,7 @@ import pytest
 from flashpager._engine import FlashpagerError
 from flashpager.swap import kernel as kernels
 from flashpager.swap import vm
-from tests.conftest import ROOT, need
+from tests.conftest import ROOT, need, once
 from tests.process.killed_vms import kill_some
 
 SIZES = (
@@ -90,17 +90,20 @@ def _kernel_of_a_pc() -> vm.UnpackedKernel:
 
 
 @pytest.fixture(scope="module")
-def machine(
-    kernel: vm.UnpackedKernel, tmp_path_factory: pytest.TempPathFactory
-) -> vm.VirtualMachine:
-    """Build the modules and everything that a VM needs to boot."""
-    return vm.make(kernel, tmp_path_factory.mktemp("vm"))
+def machine(kernel: vm.UnpackedKernel, shared: Path) -> vm.VirtualMachine:
+    """Build the modules and everything that a VM needs to boot, once for all workers."""
+    return _machine(kernel, shared / "vm")
 
 
 @pytest.fixture(scope="module")
-def new_machine(tmp_path_factory: pytest.TempPathFactory) -> vm.VirtualMachine:
-    """Build the modules for a newer kernel, and everything that a VM needs to boot."""
-    return vm.make(_kernel(vm.PC, vm.NEW_KERNEL), tmp_path_factory.mktemp("new_vm"))
+def new_machine(shared: Path) -> vm.VirtualMachine:
+    """Build the same for a newer kernel, once for all workers."""
+    return _machine(_kernel(vm.PC, vm.NEW_KERNEL), shared / "new_vm")
+
+
+def _machine(kernel: vm.UnpackedKernel, folder: Path) -> vm.VirtualMachine:
+    once(folder, lambda empty: vm.make(kernel, empty))
+    return vm.VirtualMachine(folder, kernel.target)
 
 
 def test_a_write_takes_little_of_a_stack(kernel: vm.UnpackedKernel) -> None:
