@@ -3,9 +3,10 @@
 import fcntl
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -44,6 +45,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
+Test = TypeVar("Test")
 
 
 def need(*wanted: str) -> None:
@@ -64,15 +66,40 @@ def _one_line(reason: str) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep only the tests that an earlier run left out, if such a run is named."""
+    """Keep only the tests that an earlier run left out, if such a run is named; order the rest."""
     records = tools.earlier("Python")
-    if records is None:
-        return
-    left_out, differences = tools.divided(records, [item.nodeid for item in items])
-    if differences:
-        raise pytest.UsageError("\n".join(differences))
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in left_out])
-    items[:] = [item for item in items if item.nodeid in left_out]
+    if records is not None:
+        left_out, differences = tools.divided(records, [item.nodeid for item in items])
+        if differences:
+            raise pytest.UsageError("\n".join(differences))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in left_out])
+        items[:] = [item for item in items if item.nodeid in left_out]
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    long = {item.nodeid for item in items if item.get_closest_marker("long")}
+    items[:] = long_first(items, [item.nodeid in long for item in items], workers)
+
+
+def long_first(tests: Sequence[Test], are_long: Sequence[bool], workers: int) -> list[Test]:
+    """Return the tests in an order in which each worker begins with its share of the long ones.
+
+    A worker gets a contiguous part of the tests, and takes tests from the others when it has none
+    left. With short tests at the end of each part, all workers end at about the same time. Short
+    tests keep their order, so that those of one file share its fixtures.
+
+    Args:
+        tests: the tests in the order of their files.
+        are_long: for each test True if it is long.
+        workers: the number of workers.
+
+    """
+    long = [test for test, is_long in zip(tests, are_long, strict=True) if is_long]
+    short = iter([test for test, is_long in zip(tests, are_long, strict=True) if not is_long])
+    order: list[Test] = []
+    for worker in range(workers):
+        part = (len(tests) - len(order)) // (workers - worker)
+        first = long[worker::workers]
+        order += [*first, *islice(short, max(0, part - len(first)))]
+    return [*order, *short]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -21,6 +21,7 @@ PAPERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("paper", PAPERS)
 def test_it_runs(paper: str, shared: Path) -> None:
     """The command judges the claims, and ends well."""

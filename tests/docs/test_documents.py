@@ -139,6 +139,7 @@ def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "document",
     [path for path, text in _TEXTS.items() if any(not block.tools for block in blocks(text))],
@@ -153,6 +154,7 @@ def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "document",
     [path for path, text in _TEXTS.items() if any(block.tools for block in blocks(text))],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, fails, flashpager, import_csv, process
+from tests.conftest import ROOT, fails, flashpager, import_csv, long_first, process
 from tests.tools import PACKAGES, TestRecord, append, collected, divided, summary
 
 COMMANDS = (
@@ -91,3 +91,22 @@ def test_all_tools_have_a_package() -> None:
     # The first three come with other packages; the last is needed by Spike, which is not installed.
     by_themselves = {"binutils", "g++", "util-linux", "device-tree-compiler"}
     assert set(" ".join(PACKAGES.values()).split()) - by_themselves <= set(installed)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("long", [(), (8,), (0, 1, 2, 9), tuple(range(10))])
+def test_each_worker_begins_with_long_tests(workers: int, long: tuple[int, ...]) -> None:
+    """No test is lost, each part has its share of the long ones, and these come first in it."""
+    tests = list(range(10))
+    order = long_first(tests, [test in long for test in tests], workers)
+    assert sorted(order) == tests
+    assert [test for test in order if test not in long] == [
+        test for test in tests if test not in long
+    ]
+    begin = 0
+    for worker in range(workers):
+        end = begin + (len(tests) - begin) // (workers - worker)
+        are_long = [test in long for test in order[begin:end]]
+        assert are_long == sorted(are_long, reverse=True)
+        assert abs(sum(are_long) - len(long) / workers) < 1
+        begin = end

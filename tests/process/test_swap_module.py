@@ -182,6 +182,7 @@ def test_dkms_builds_for_the_kernels_of_the_makefile() -> None:
         assert re.search(exclusive, f"{version}.4+deb13-amd64")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("medium", "layout"), CASES)
 def test_a_kernel_swaps_and_loses_no_page(
     machine: vm.VirtualMachine, medium: str, layout: str
@@ -192,6 +193,7 @@ def test_a_kernel_swaps_and_loses_no_page(
         _several(message)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("medium", "layout"), [("ram", "auto"), ("mtdram", "auto")])
 def test_a_newer_kernel_swaps_and_loses_no_page(
     new_machine: vm.VirtualMachine, medium: str, layout: str
@@ -247,6 +249,7 @@ def _several(message: str) -> None:
     assert re.search(r"^given back$", message, re.MULTILINE), message
 
 
+@pytest.mark.long
 def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
     """A kernel with words of 32 bits swaps and loses no page. It needs less memory."""
     _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_more=-24)
@@ -353,6 +356,7 @@ def test_memory_changed_at_random_stays_in_ram(machine: vm.VirtualMachine) -> No
     assert min(churn.pages_in, churn.pages_out) > setup.churn_pages / 2
 
 
+@pytest.mark.long
 def test_a_chip_takes_its_time(machine: vm.VirtualMachine) -> None:
     """Pages change no faster than the chip can perform the operations for them."""
     churn = kernels.churn(machine, kernels.KernelSetup(churn_pages=512), "log")
@@ -362,6 +366,7 @@ def test_a_chip_takes_its_time(machine: vm.VirtualMachine) -> None:
     assert 0.2 * churn.ns < busy_ns < churn.ns
 
 
+@pytest.mark.long
 def test_a_machine_hibernates_to_a_log(machine: vm.VirtualMachine, tmp_path: Path) -> None:
     """A second machine with the same chip continues the first one, and all pages are right."""
     chip = f"memory-backend-file,id=chip,share=on,mem-path={tmp_path / 'chip'},size=64M"
