@@ -25,15 +25,14 @@ from flashpager.record.trace import Trace
 from flashpager.replay import table
 
 
-@options.takes_designs()
-def deploy(
-    trace: options.Trace,
-    *,
-    flags: options.DesignFlags,
+@dataclass(frozen=True, kw_only=True)
+class DeployFlags:
+    """Options of the command, as typed, except those of the design."""
+
     output: Annotated[
         Path,
         typer.Option("-o", "--output", metavar="DIR", help="Folder to write to; it is created."),
-    ],
+    ]
     row: Annotated[
         str | None,
         typer.Option(
@@ -42,13 +41,13 @@ def deploy(
             help="A design instead of a board and flags: row N, from 1, of a table that explore -o "
             "wrote.",
         ),
-    ] = None,
-    lookup: Lookup = LOOKUPS[0],
-    image: Image = None,
-    mac: Mac = None,
-    key: Key = None,
-    image_version: ImageVersion = None,
-    header: Header = False,
+    ] = None
+    lookup: Lookup = LOOKUPS[0]
+    image: Image = None
+    mac: Mac = None
+    key: Key = None
+    image_version: ImageVersion = None
+    header: Header = False
     image_id: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +56,7 @@ def deploy(
             help="With a header: the image's id, 16 digits; by default a hash of its bytes and "
             "version.",
         ),
-    ] = None,
+    ] = None
     image_limit: Annotated[
         str | None,
         typer.Option(
@@ -65,8 +64,8 @@ def deploy(
             metavar="SIZE",
             help="With a header: the longest image that the firmware takes; by default this one.",
         ),
-    ] = None,
-    train: options.Train = None,
+    ] = None
+    train: options.Train = None
     chip_ram: Annotated[
         str | None,
         typer.Option(
@@ -74,8 +73,36 @@ def deploy(
             metavar="SIZE",
             help="RAM of the microcontroller, which the pager must fit; by default the board's.",
         ),
-    ] = None,
-) -> None:
+    ] = None
+
+    @property
+    def version(self) -> int:
+        """The version of the image."""
+        return FIRST_VERSION if self.image_version is None else self.image_version
+
+    def design(self, design_flags: options.DesignFlags) -> Design:
+        """Return the design: that of a row of a table, or the one that the flags describe."""
+        if self.row is not None:
+            return _explored(self.row, design_flags)
+        return design_flags.one_design("deploy takes one design; 'flashpager explore' takes lists")
+
+    def authentication(self, pager: PagerDesign) -> Authentication | None:
+        """Return what makes the tags of the design; None for one without tags."""
+        secret = authentication(
+            pager.tag_bytes,
+            self.mac,
+            self.key,
+            self.image_version,
+            has_header=pager.has_header,
+        )
+        if warning := short_tag_warning(pager.tag_bytes):
+            note(warning)
+        return secret
+
+
+@options.takes(DeployFlags)
+@options.takes_designs()
+def deploy(trace: options.Trace, *, design_flags: options.DesignFlags, flags: DeployFlags) -> None:
     """Write the files with which firmware runs a program by a design: fp_pager_design.h, flash.bin.
 
     The pager in C is compiled with the header. The flash image is that of --image, in whole
@@ -91,29 +118,43 @@ def deploy(
 
     With --store homes flash.bin is a store of homes, trained on the trace.
     """
-    design = (
-        flags.one_design("deploy takes one design; 'flashpager explore' takes lists")
-        if row is None
-        else _explored(row, flags)
-    )
+    design = flags.design(design_flags)
     opened = Trace.open(trace, "none")
     info = opened.info
     with counting("replays") as progress:
-        store = SimulatedStore.of(trace, design, train, progress)
-    simulated = store.row
+        store = SimulatedStore.of(trace, design, flags.train, progress)
+    resolved = store.row.design
     pager = _with_header(
-        store.pager(info.image_bytes, lookup), image_limit, image_id, header=header
+        store.pager(info.image_bytes, flags.lookup),
+        flags.image_limit,
+        flags.image_id,
+        header=flags.header,
     )
-    secret = authentication(pager.tag_bytes, mac, key, image_version, has_header=pager.has_header)
-    if warning := short_tag_warning(pager.tag_bytes):
-        note(warning)
-    data = read_image(image, info) if image else None
-    version = FIRST_VERSION if image_version is None else image_version
-    identity = ImageIdentity.of(data or b"", version, image_id)
+    secret = flags.authentication(pager)
+    data = read_image(flags.image, info) if flags.image else None
+    identity = ImageIdentity.of(data or b"", flags.version, flags.image_id)
     sizes = _TargetSizes.of(pager)
-    _refuse_over(_ram_of_chip(chip_ram, flags.board), pager, sizes)
-    resolved, program = simulated.design, Path(info.program).name or opened.name
-    sentence = f"{resolved.part}, {resolved.policy}, for {program}"
+    _refuse_over(_ram_of_chip(flags.chip_ram, design_flags.board), pager, sizes)
+    program = Path(info.program).name or opened.name
+    _write_header(flags.output, pager, f"{resolved.part}, {resolved.policy}, for {program}")
+    if data is not None:
+        content = store.flash(data, pager, secret, identity)
+        _write_flash(flags.output / "flash.bin", content, pager, secret, identity)
+    explored = f"design: {flags.row}: {resolved.part}, {pager}"
+    _say(pager, sizes, design_flags.origins(design) if flags.row is None else explored)
+    if store.summary:
+        out.print(describe(store.summary, pager.page_bytes))
+    if data is None:
+        _say_image(info)
+
+
+def _write_header(output: Path, pager: PagerDesign, sentence: str) -> None:
+    """Write the header of the design into a folder, which is created.
+
+    Raises:
+        FlashpagerError: if the folder or the file cannot be written.
+
+    """
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -123,20 +164,6 @@ def deploy(
     with appearing_whole(design_file) as path:
         path.write_text(pager.header(sentence), encoding="utf-8")
     note(f"{design_file}: compile {pager_sources() / 'pager.c'} with -I{output}")
-    if data is not None:
-        _write_flash(
-            output / "flash.bin",
-            store.flash(data, pager, secret, identity),
-            pager,
-            secret,
-            identity,
-        )
-    explored = f"design: {row}: {simulated.design.part}, {pager}"
-    _say(pager, sizes, flags.origins(design) if row is None else explored)
-    if store.summary:
-        out.print(describe(store.summary, pager.page_bytes))
-    if data is None:
-        _say_image(info)
 
 
 def _with_header(
