@@ -76,11 +76,11 @@ def _filled(value: Any, given: dict[str, str]) -> str:  # noqa: ANN401  (a value
     return given[name]
 
 
-def test_the_comment(tmp_path: Path) -> None:
+def test_the_comment(tmp_path: Path, shared: Path) -> None:
     """The summary and the output have the three lines of the command, and slower code fails."""
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
-    before, after = built(tmp_path / "before", {}), built(tmp_path / "after", SLOWER)
-    options = "--cache 2K --draws 20"
+    before, after = built(shared, "before", {}), built(shared, "slower", SLOWER)
+    options = "--cache 2K --draws 10"
     # A name that looks like an option is that of a file.
     shutil.copy(before, tmp_path / "--before.trace")
     inputs = {"before": "--before.trace", "after": str(after), "board": "rp2040"}
