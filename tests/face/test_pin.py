@@ -3,13 +3,17 @@
 import re
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from flashpager import Design, Trace, pin
+from flashpager._engine import Pinning
 from flashpager.base.quantities import duration
+from flashpager.choose import pin as pins
 from flashpager.cli.pin import edits
 from tests.conftest import COMMAND, ROOT, fails, flashpager
 from tests.recordings import wait_for_search
@@ -18,6 +22,39 @@ CARD = ROOT / "examples/traces/card-firmware.trace"
 DESIGN = ("--board", "rp2040", "--cache", "2K")
 
 
+@pytest.fixture
+def searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands of one test share the answer to the same request.
+
+    A test that compares the outputs of an answer would else search it for each output.
+    """
+    answers: dict[str, Pinning] = {}
+
+    def search(
+        traces: list[Trace],
+        design: Design,
+        ram_bytes: int,
+        *,
+        progress: pins.ProgressFn | None,
+        should_continue: Callable[[], bool],
+        **request: Any,  # noqa: ANN401  (values of options)
+    ) -> Pinning:
+        key = repr((traces, design, ram_bytes, request))
+        if key not in answers:
+            answers[key] = pin(
+                traces,
+                design,
+                ram_bytes,
+                progress=progress,
+                should_continue=should_continue,
+                **request,
+            )
+        return answers[key]
+
+    monkeypatch.setattr(pins, "pin", search)
+
+
+@pytest.mark.usefixtures("searched_once")
 def test_all_outputs_agree(tmp_path: Path) -> None:
     """The sentence, the table, the file and JSON agree, and the answer fits."""
     names, picture = tmp_path / "pinned.txt", tmp_path / "pinned.svg"
@@ -37,6 +74,7 @@ def test_all_outputs_agree(tmp_path: Path) -> None:
     assert "in this link (a commit moves it)" in " ".join(message.split())
 
 
+@pytest.mark.usefixtures("searched_once")
 def test_the_slowdown_includes_code_outside_of_flash() -> None:
     """Code outside of flash takes the same time before and after, and the line includes it."""
     trace = ROOT / "examples/traces/bzip2.trace"
@@ -84,6 +122,7 @@ def rows_of(message: str) -> list[list[str]]:
     return [[*row[:4], row[-1]] for row in rows if len(row) == 6 and row[4] == "%"]
 
 
+@pytest.mark.usefixtures("searched_once")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -161,6 +200,7 @@ def test_more_ram_is_never_slower() -> None:
     assert ratios == sorted(ratios, reverse=True)
 
 
+@pytest.mark.usefixtures("searched_once")
 def test_a_search_that_is_ended() -> None:
     """The output states that the search was ended early; its result still saves time."""
     arguments = ("pin", CARD, *DESIGN, "--ram", "4K", "--seconds", "3")
@@ -207,6 +247,7 @@ def test_calls_are_limited() -> None:
     assert "as short as" in fails(*arguments, "--max-call", "radio_poll=1ns")
 
 
+@pytest.mark.usefixtures("searched_once")
 def test_an_order_of_the_rest(tmp_path: Path) -> None:
     """Pins and order together are at least as fast as either alone; file and output agree."""
     names, order = tmp_path / "pinned.txt", tmp_path / "order.txt"
