@@ -148,8 +148,9 @@ def test_another_version(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch)
         explore(Trace.open(CARD), Space(), cluster=cluster.scheduler_address)
 
 
-def test_unreachable() -> None:
-    """A wrong or unreachable address gives one line without a long wait."""
+def test_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong or unreachable address gives one line at the end of the wait."""
+    monkeypatch.setattr("flashpager.replay.cluster._CONNECT_SECONDS", 1)
     for address, words in (
         ("tcp://127.0.0.1:9", ["tcp://127.0.0.1:9: no Dask scheduler"]),
         ("tcp://127.0.0.1", ["missing port"]),
