@@ -10,6 +10,10 @@ from typing import Any, TypeVar
 
 import pytest
 
+from flashpager import Design, Trace, pin
+from flashpager._engine import Pinning
+from flashpager.choose import pin as pins
+
 pytest.register_assert_rewrite("tests.command", "tests.recordings")
 
 from tests import tools  # noqa: E402  (its assertions are rewritten first)
@@ -125,6 +129,38 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of this session that all its workers have in common."""
     own = tmp_path_factory.getbasetemp()
     return own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
+
+
+@pytest.fixture
+def searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands of one test share the answer to the same request.
+
+    A test that compares the outputs of an answer would else search it for each output.
+    """
+    answers: dict[str, Pinning] = {}
+
+    def search(
+        traces: list[Trace],
+        design: Design,
+        ram_bytes: int,
+        *,
+        progress: pins.ProgressFn | None,
+        should_continue: Callable[[], bool],
+        **request: Any,  # noqa: ANN401  (values of options)
+    ) -> Pinning:
+        key = repr((traces, design, ram_bytes, request))
+        if key not in answers:
+            answers[key] = pin(
+                traces,
+                design,
+                ram_bytes,
+                progress=progress,
+                should_continue=should_continue,
+                **request,
+            )
+        return answers[key]
+
+    monkeypatch.setattr(pins, "pin", search)
 
 
 def once(folder: Path, make: Callable[[Path], object]) -> Path:

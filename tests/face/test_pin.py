@@ -3,55 +3,19 @@
 import re
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 from flashpager import Design, Trace, pin
-from flashpager._engine import Pinning
 from flashpager.base.quantities import duration
-from flashpager.choose import pin as pins
 from flashpager.cli.pin import edits
 from tests.conftest import COMMAND, ROOT, fails, flashpager
 from tests.recordings import wait_for_search
 
 CARD = ROOT / "examples/traces/card-firmware.trace"
 DESIGN = ("--board", "rp2040", "--cache", "2K")
-
-
-@pytest.fixture
-def searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the commands of one test share the answer to the same request.
-
-    A test that compares the outputs of an answer would else search it for each output.
-    """
-    answers: dict[str, Pinning] = {}
-
-    def search(
-        traces: list[Trace],
-        design: Design,
-        ram_bytes: int,
-        *,
-        progress: pins.ProgressFn | None,
-        should_continue: Callable[[], bool],
-        **request: Any,  # noqa: ANN401  (values of options)
-    ) -> Pinning:
-        key = repr((traces, design, ram_bytes, request))
-        if key not in answers:
-            answers[key] = pin(
-                traces,
-                design,
-                ram_bytes,
-                progress=progress,
-                should_continue=should_continue,
-                **request,
-            )
-        return answers[key]
-
-    monkeypatch.setattr(pins, "pin", search)
 
 
 @pytest.mark.usefixtures("searched_once")

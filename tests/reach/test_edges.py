@@ -166,6 +166,7 @@ UNITS = (
 )
 
 
+@pytest.mark.usefixtures("searched_once")
 def test_input_sections_are_followed_by_address(
     recorded: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -210,12 +211,13 @@ def test_another_program_is_not_followed(recorded: tuple[Path, Path], tmp_path: 
     other = tmp_path / "other.elf"
     moved = ("--change-section-address", ".text+0x10000")
     subprocess.run(["arm-none-eabi-objcopy", *moved, elf, other], check=True)
-    done = flashpager("pin", trace, *search(tmp_path), "--elf", other)
+    done = flashpager("pin", trace, *search(tmp_path, "100"), "--elf", other)
     assert "in flash is not known: " in done.out
     assert "they still" not in done.out
     assert "no such file" in fails("pin", trace, *search(tmp_path), "--elf", tmp_path / "none")
 
 
+@pytest.mark.usefixtures("searched_once")
 def test_a_closed_choice_has_all_that_is_called(
     recorded: tuple[Path, Path], tmp_path: Path
 ) -> None:
