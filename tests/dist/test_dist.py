@@ -21,6 +21,7 @@ from flashpager.base import installed
 from tests import profiled
 from tests.conftest import ROOT, need
 from tests.dist.installation import Installation, forbidden, release
+from tests.overlaid import CONSTRUCTS, PagedProgram
 from tests.reach import firmware
 from tests.tools import promised
 
@@ -268,6 +269,7 @@ COMMANDS = {
         *("--cache", "8K", "--cache-page", "512", "--tag", "8", "--mac", "aes-cmac"),
         *("--key", "key.hex", "--image-version", "1"),
     ),
+    "overlay": ("overlay", "linked.elf", "--ram", "1K", "-o", "overlay"),
     "page": ("page", "--frames", "4", "--policy", "clock", "--json", "--", "/usr/bin/true"),
     "report": ("report", CARD, *DESIGN, "-o", "report.html", "--plots", "plots"),
     "trace": ("trace", "info", CARD),
@@ -297,6 +299,10 @@ def test_command(installation: Installation, name: str) -> None:
     if name == "reach":
         need("arm-none-eabi-gcc")
         firmware.link(installation.work / "closed.elf")
+    if name == "overlay":
+        need("arm-none-eabi-gcc")
+        program = PagedProgram(installation.work, CONSTRUCTS)
+        program.link(installation.work / "linked.elf", (), ("-Wl,--emit-relocs",))
     if name == "heat":
         function = profiled.ProfiledFunction("main", profiled.FLASH, 64)
         profiled.write_elf(installation.work / "sampled.elf", [function])

@@ -68,6 +68,7 @@ _COMMANDS = {
     "handler": _CommandEntry("Show a page fault's handler as a timeline."),
     "deploy": _CommandEntry("Write the files with which firmware runs a design."),
     "verify": _CommandEntry("Compare an emulated device's counts with a simulation's."),
+    "overlay": _CommandEntry("Page the functions of a Cortex-M program, without an MMU."),
     "page": _CommandEntry("Run a Linux program with its code paged by faults.", interspersed=False),
     "compare": _CommandEntry("Compare two builds, code apart from luck, or two tables of explore."),
     "report": _CommandEntry("Write one interactive HTML page about a design."),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 GROUPS: dict[str, tuple[str, ...]] = {
     "Your program": ("record", "trace", "simulate", "attribute", "heat", "report"),
     "Make it faster": ("tune", "pin", "reach", "layout", "homes", "luck", "explore", "compare"),
-    "On the device": ("deploy", "verify", "page"),
+    "On the device": ("deploy", "verify", "overlay", "page"),
     "Flash media": ("parts", "boards", "cores", "estimate", "handler", "swap"),
     "Research": ("reproduce", "examples"),
 }

@@ -1,0 +1,10 @@
+/* What the programs that are paged in tests have of their board. */
+#ifndef BOARD_H
+#define BOARD_H
+#ifndef TICK_CYCLES
+#define TICK_CYCLES 0
+#endif
+
+void put_text(const char *text);
+_Noreturn void stop(int failed);
+#endif
