@@ -153,8 +153,12 @@ soak-rust:
 	    --config profile.release.package.flashpager-layout.overflow-checks=true \
 	    --config profile.release.package.flashpager-replay.overflow-checks=true
 
-# The swap log loses its power; a failure says which seed repeats it.
+# The swap log and the pager's slots lose their power; a failure says which seed repeats it.
+SLOTS_TESTS := pager_slots_cut_anywhere pager_slots_cut_at_each pager_slots_nor_cut_anywhere \
+    pager_slots_nor_cut_at_each pager_slots_tags_cut_anywhere
 soak-torture:
+	FLASHPAGER_TEST_ROUNDS=$$(($(SOAK_CUTS) / 800000 + 1)) \
+	    $(MAKE) --no-print-directory -C runtime -j$(CORES) test TESTS="$(SLOTS_TESTS)"
 	cargo run -p flashpager-swap --example torture $(CARGO_FLAGS) -- \
 	    --seed 1000000 --cuts $(SOAK_CUTS) --threads $(CORES)
 

@@ -107,10 +107,11 @@
  * the number 0xffffffff in place of a unit's. Without a header, pages of images with the same key,
  * version and place can be exchanged: give each image a key of its own.
  *
- * Updates. Erase the header's block first, and write it last. In a NAND the pages of a block are programmed in
- * order, and the header is the first page of its block, so it is there before the rest of the block. Call
- * fp_pager_check() after every update. With FP_PAGER_HEADER_PAGES of a whole block the header has a block of its
- * own, and can be written last; `flashpager deploy` does not write such images.
+ * Updates. With FP_PAGER_SLOTS 1 the chip has two slots for images, and updates that power cuts cannot break:
+ * slots/slots.h. Without, erase the header's block first, and write it last. In a NAND the pages of a block are
+ * programmed in order, and the header is the first page of its block, so it is there before the rest of the
+ * block. Call fp_pager_check() after every update. With FP_PAGER_HEADER_PAGES of a whole block the header has a
+ * block of its own, and can be written last; `flashpager deploy` does not write such images.
  *
  * Homes. With FP_PAGER_STORE_HOMES flash page p of the store is the home of cache page p. It begins with a
  * header, the numbers of the pages in its slots, and slot 0 holds p itself; docs/homes.md has the format.
@@ -210,6 +211,9 @@
 #define FP_PAGER_HEADER_PAGES /* flash pages of the header, which the image follows */           \
     ((FP_PAGER_HEADER_BYTES + FP_PAGER_FLASH_PAGE_BYTES - 1) / FP_PAGER_FLASH_PAGE_BYTES)
 #endif
+#ifndef FP_PAGER_SLOTS
+#define FP_PAGER_SLOTS 0 /* 1: the image lies in one of two slots: slots/slots.h */
+#endif
 #ifndef FP_PAGER_SCHEDULE
 #define FP_PAGER_SCHEDULE FP_PAGER_SCHEDULE_PARALLEL
 #endif
@@ -223,7 +227,7 @@
 #define FP_PAGER_BAD_BLOCKS 0 /* most bad erase blocks that the image passes by */
 #endif
 #ifndef FP_PAGER_BLOCK_PAGES
-#define FP_PAGER_BLOCK_PAGES 64 /* flash pages of an erase block; used with FP_PAGER_BAD_BLOCKS */
+#define FP_PAGER_BLOCK_PAGES 64 /* flash pages of an erase block; used with bad blocks or slots */
 #endif
 #ifndef FP_PAGER_STATISTICS
 #define FP_PAGER_STATISTICS 0 /* 1: fp_pager_stat() */
@@ -422,6 +426,13 @@ static inline uint32_t fp_pager_exception(void)
 #error "FP_PAGER_HEADER_PAGES do not hold a header"
 #endif
 #endif
+#if FP_PAGER_SLOTS
+#if !FP_PAGER_HEADER
+#error "FP_PAGER_SLOTS needs FP_PAGER_HEADER, by which an image is known"
+#elif FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
+#error "FP_PAGER_SLOTS is for chips with one register"
+#endif
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -595,15 +606,15 @@ FP_PAGER_API const struct fp_pager_stat *fp_pager_stat(void);
 /*
  * The port: functions that you write for your chip
  *
- * Flash pages are numbered from 0, the first one of the image, or of its header; bad blocks are passed by
- * already. A chip holds a page in its register, or two pages in two buffers. Bytes are fetched at the
+ * Flash pages are numbered from 0, the first one of the image, or of its header, or with slots of the chip;
+ * bad blocks are passed by already. A chip holds a page in its register, or two pages in two buffers. Bytes are fetched at the
  * column, which each byte moves on by one.
  */
 
 /* The number of a flash page. */
 #ifdef FP_PAGER_SIZES_VARY
 typedef uint_fast32_t fp_flash_page;
-#elif FP_PAGER_FLASH_PAGES < 32768 && FP_PAGER_BAD_BLOCKS == 0
+#elif FP_PAGER_FLASH_PAGES < 32768 && FP_PAGER_BAD_BLOCKS == 0 && !FP_PAGER_SLOTS
 typedef uint_fast16_t fp_flash_page;
 #else
 typedef uint_fast32_t fp_flash_page;
@@ -711,6 +722,10 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error);
 
 #ifdef __cplusplus
 }
+#endif
+
+#if FP_PAGER_SLOTS
+#include "slots/slots.h"
 #endif
 
 #endif

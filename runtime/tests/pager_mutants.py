@@ -2,8 +2,8 @@
 
     .venv/bin/python runtime/tests/pager_mutants.py [NAME ...]
 
-Each mutant replaces one piece of text of pager/pager.c, of a header in pager/core, or of the driver
-of a OneNAND. The text must occur once. A mutant is caught if a test of
+Each mutant replaces one piece of text of pager/pager.c, of a header in pager/core, of the driver
+of a OneNAND or an SPI NAND, or of the slots. The text must occur once. A mutant is caught if a test of
 runtime/tests/test_pager_*.c fails, if `flashpager verify` finds a count that differs on a
 Cortex-M3 that QEMU emulates, or if one of them does not end.
 """
@@ -62,6 +62,10 @@ def _of_onenand(name: str, right: str, wrong: str = "") -> Mutant:
 
 def _of_spi_nand(name: str, right: str, wrong: str = "") -> Mutant:
     return Mutant(f"spi-nand-{name}", right, wrong, "pager/spi_nand/spi_nand.c")
+
+
+def _of_slots(name: str, right: str, wrong: str = "") -> Mutant:
+    return Mutant(f"slots-{name}", right, wrong, "pager/slots/slots.c")
 
 
 def _of_core(name: str, header: str, right: str, wrong: str = "") -> Mutant:
@@ -487,6 +491,18 @@ _MUTANTS = (
     _of_spi_nand("one-mark", "page < 2; page++", "page < 1; page++"),
     _of_spi_nand("column-stays", "spi_nand.column = (uint16_t)(column + size);", ";"),
     _of_spi_nand("limit-not-counted", "spi_nand.stat.limit++;", ";"),
+    _of_slots("older-taken", "generation > journal[newest]", "generation < journal[newest]"),
+    _of_slots("hidden-stay", "(i != to && journal[i].pages)", "(i != to)"),
+    _of_slots("settled-too-soon", "        if (!journal[i].pages)\n            slots.is_settled = 0;"),
+    _of_slots("trial-without-end", "state->starts < FP_SLOTS_TRIES", "1"),
+    _of_slots("start-not-counted", "        state->starts++;\n", "        ;\n"),
+    _of_slots("not-read-back", "crc != get_32(header + AT_IMAGE_CRC)", "0"),
+    _of_slots("tags-not-read-back", "error = compare_tags(stored_tag, right_tag);", "error = 0;"),
+    _of_slots("key-of-the-new", "        fp_flash_image_key(pager.image.id);\n", "        ;\n"),
+    _of_slots("register-kept", "    pager.held = NO_FLASH_PAGE;\n"),
+    _of_slots("short-image", "slots.next_page < FP_PAGER_HEADER_PAGES + pages", "0"),
+    _of_slots("named-while-written", "|| slots.state.trial != NO_SLOT)", ")"),
+    _of_slots("bad-block-kept", "        if (i == to)\n            is_blank = 0;\n"),
 )
 
 

@@ -8,6 +8,13 @@
 #ifndef FLASHPAGER_CORE_BAD_BLOCKS_H
 #define FLASHPAGER_CORE_BAD_BLOCKS_H
 
+/* The first flash page of the chip that the header or the image lies in. */
+#if FP_PAGER_SLOTS
+#define FIRST_CHIP_PAGE ((fp_flash_page)fp_slots_first_page())
+#else
+#define FIRST_CHIP_PAGE 0u
+#endif
+
 #if FP_PAGER_BAD_BLOCKS
 static fp_flash_page bad[FP_PAGER_BAD_BLOCKS]; /* ascending */
 static uint_fast16_t bad_count;
@@ -18,7 +25,7 @@ static inline fp_flash_page chip_page(fp_flash_page page)
     fp_flash_page physical_block = block;
     for (uint_fast16_t i = 0; i < bad_count && bad[i] <= physical_block; i++)
         physical_block++;
-    return page + (fp_flash_page)((physical_block - block) * FP_PAGER_BLOCK_PAGES);
+    return FIRST_CHIP_PAGE + page + (fp_flash_page)((physical_block - block) * FP_PAGER_BLOCK_PAGES);
 }
 
 static inline int find_bad_blocks(uint32_t pages)
@@ -26,7 +33,7 @@ static inline int find_bad_blocks(uint32_t pages)
     const fp_flash_page blocks = (fp_flash_page)((pages - 1u) / FP_PAGER_BLOCK_PAGES + 1u);
     bad_count = 0;
     for (fp_flash_page block = 0; block < blocks + bad_count; block++) {
-        const int is_bad = fp_flash_is_bad(block);
+        const int is_bad = fp_flash_is_bad(FIRST_CHIP_PAGE / FP_PAGER_BLOCK_PAGES + block);
         if (is_bad < 0)
             return is_bad;
         if (is_bad) {
@@ -40,7 +47,7 @@ static inline int find_bad_blocks(uint32_t pages)
 #else
 static inline fp_flash_page chip_page(fp_flash_page page)
 {
-    return page;
+    return FIRST_CHIP_PAGE + page;
 }
 
 static inline int find_bad_blocks(uint32_t pages)

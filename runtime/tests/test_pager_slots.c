@@ -1,0 +1,31 @@
+/* Slots in a NAND with bad blocks: see pager_slots.h. */
+#define FP_PAGER_POLICY FP_PAGER_FIFO
+#define FP_PAGER_LOOKUP FP_PAGER_SCAN
+#define FP_PAGER_REGISTER FP_PAGER_START_COLUMN
+#define FP_PAGER_FRAMES 2
+#define FP_PAGER_PAGE_BYTES 64
+#define FP_PAGER_FLASH_PAGE_BYTES 64
+#define FP_PAGER_BLOCK_PAGES 4
+#define FP_PAGER_BAD_BLOCKS 1
+#define FP_PAGER_IMAGE_BYTES 320
+#define FP_SLOTS_BLOCKS 3
+#include "pager_slots.h"
+
+static void cut_anywhere(void)
+{
+    live(test_first(), test_rounds(200000));
+}
+
+static void cut_at_each(void)
+{
+    cut_everywhere(test_rounds(4));
+}
+
+static const struct test tests[] = {
+    {"pager_slots_cut_anywhere", cut_anywhere},
+    {"pager_slots_cut_at_each", cut_at_each},
+    {"pager_slots_read_whole_once", read_whole_once},
+    {NULL, NULL},
+};
+
+TEST_LIST(tests)
