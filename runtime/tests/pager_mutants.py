@@ -3,8 +3,8 @@
     .venv/bin/python runtime/tests/pager_mutants.py [NAME ...]
 
 Each mutant replaces one piece of text of pager/pager.c, of a header in pager/core, of the driver
-of a OneNAND or an SPI NAND, or of the slots. The text must occur once. A mutant is caught if a test of
-runtime/tests/test_pager_*.c fails, if `flashpager verify` finds a count that differs on a
+of a OneNAND or an SPI NAND, or of the slots. The text must occur once. A mutant is caught if a
+test of runtime/tests/test_pager_*.c fails, if `flashpager verify` finds a count that differs on a
 Cortex-M3 that QEMU emulates, or if one of them does not end.
 """
 
@@ -493,7 +493,9 @@ _MUTANTS = (
     _of_spi_nand("limit-not-counted", "spi_nand.stat.limit++;", ";"),
     _of_slots("older-taken", "generation > journal[newest]", "generation < journal[newest]"),
     _of_slots("hidden-stay", "(i != to && journal[i].pages)", "(i != to)"),
-    _of_slots("settled-too-soon", "        if (!journal[i].pages)\n            slots.is_settled = 0;"),
+    _of_slots(
+        "settled-too-soon", "        if (!journal[i].pages)\n            slots.is_settled = 0;"
+    ),
     _of_slots("trial-without-end", "state->starts < FP_SLOTS_TRIES", "1"),
     _of_slots("start-not-counted", "        state->starts++;\n", "        ;\n"),
     _of_slots("not-read-back", "crc != get_32(header + AT_IMAGE_CRC)", "0"),

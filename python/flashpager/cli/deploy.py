@@ -17,8 +17,14 @@ from flashpager.cli.console import counting, note, out
 from flashpager.cli.verify import Header, Image, ImageVersion, Key, Lookup, Mac
 from flashpager.deploy.authentication import Authentication, authentication, short_tag_warning
 from flashpager.deploy.image import FIRST_VERSION, ImageIdentity, layout, read_image
-from flashpager.deploy.pager_design import LOOKUPS, MOST_IMAGE_BYTES, PagerDesign
+from flashpager.deploy.pager_design import (
+    LOOKUPS,
+    MOST_IMAGE_BYTES,
+    PagerDesign,
+    SlotLayout,
+)
 from flashpager.deploy.sizes import CompiledSizes, mac_sizes_of, sizes_of, targets
+from flashpager.deploy.slots import SLOTS, describe_slot, journal_of, with_slots
 from flashpager.deploy.store import SimulatedStore
 from flashpager.judge.homes import describe
 from flashpager.record.trace import Trace
@@ -63,6 +69,15 @@ class DeployFlags:
             "--image-limit",
             metavar="SIZE",
             help="With a header: the longest image that the firmware takes; by default this one.",
+        ),
+    ] = None
+    slot: Annotated[
+        str | None,
+        typer.Option(
+            "--slot",
+            metavar="a|b",
+            help="Two slots for images, for updates that power cuts cannot break; flash.bin is for "
+            "this one. Implies --header.",
         ),
     ] = None
     train: options.Train = None
@@ -116,6 +131,10 @@ def deploy(trace: options.Trace, *, design_flags: options.DesignFlags, flags: De
     each cache page, or of each codeword if that is larger: a MAC by --key of the bytes, their
     place, --image-version and the image's id.
 
+    With --slot the design has two slots and a journal: flash.bin is written to one of them, and
+    journal.bin, which says that it runs, to a chip that a programmer writes. An update of the
+    device takes the same flash.bin.
+
     With --store homes flash.bin is a store of homes, trained on the trace.
     """
     design = flags.design(design_flags)
@@ -128,8 +147,11 @@ def deploy(trace: options.Trace, *, design_flags: options.DesignFlags, flags: De
         store.pager(info.image_bytes, flags.lookup),
         flags.image_limit,
         flags.image_id,
-        header=flags.header,
+        header=flags.header or flags.slot is not None,
     )
+    if flags.slot is not None:
+        _check_slot(flags.slot)
+        pager = with_slots(pager, _engine.find_part(resolved.part))
     secret = flags.authentication(pager)
     data = read_image(flags.image, info) if flags.image else None
     identity = ImageIdentity.of(data or b"", flags.version, flags.image_id)
@@ -140,6 +162,8 @@ def deploy(trace: options.Trace, *, design_flags: options.DesignFlags, flags: De
     if data is not None:
         content = store.flash(data, pager, secret, identity)
         _write_flash(flags.output / "flash.bin", content, pager, secret, identity)
+        if flags.slot is not None and pager.slots:
+            _write_journal(flags.output / "journal.bin", flags.slot, pager, pager.slots)
     explored = f"design: {flags.row}: {resolved.part}, {pager}"
     _say(pager, sizes, design_flags.origins(design) if flags.row is None else explored)
     if store.summary:
@@ -206,6 +230,21 @@ def _write_flash(
     note(f"{path}: {pages} of {format_size(pager.flash_page_bytes)}{spare}")
     if pager.has_header:
         note(f"{path}: image {identity.id.hex()}, version {identity.version}")
+
+
+def _check_slot(slot: str) -> None:
+    """Refuse the name of a slot that there is not."""
+    if slot not in SLOTS:
+        message = f"--slot {slot}: it is {' or '.join(SLOTS)}"
+        raise FlashpagerError(message)
+
+
+def _write_journal(path: Path, slot: str, pager: PagerDesign, layout: SlotLayout) -> None:
+    """Write the journal of a chip in which the slot runs."""
+    with appearing_whole(path) as appearing:
+        appearing.write_bytes(journal_of(slot, pager, layout))
+    note(f"{path}: the journal, {counted(layout.journal_blocks, 'erase block')} from block 0 on")
+    note(f"flash.bin: {describe_slot(slot, layout)}")
 
 
 def _explored(row: str, flags: options.DesignFlags) -> Design:

@@ -42,6 +42,33 @@ class HomeShape:
 
 
 @dataclass(frozen=True)
+class SlotLayout:
+    """Two slots for images, behind a journal, in erase blocks from the first one of the chip on."""
+
+    #: Flash pages of an erase block.
+    block_pages: int
+    journal_blocks: int
+    slot_blocks: int
+
+    def first_block(self, slot: int) -> int:
+        """Return the first erase block of a slot, 0 or 1."""
+        return self.journal_blocks + slot * self.slot_blocks
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """The macros of ``slots.h``."""
+        return {
+            "FP_PAGER_SLOTS": 1,
+            "FP_PAGER_BLOCK_PAGES": self.block_pages,
+            "FP_SLOTS_JOURNAL": 0,
+            "FP_SLOTS_JOURNAL_BLOCKS": self.journal_blocks,
+            "FP_SLOTS_A": self.first_block(0),
+            "FP_SLOTS_B": self.first_block(1),
+            "FP_SLOTS_BLOCKS": self.slot_blocks,
+        }
+
+
+@dataclass(frozen=True)
 class PagerDesign:
     """A design for which the pager can be compiled. Sizes are in bytes."""
 
@@ -65,6 +92,8 @@ class PagerDesign:
     image_limit: int | None = None
     #: The homes; None for the plain store.
     homes: HomeShape | None = None
+    #: The slots for images; None if there is one image.
+    slots: SlotLayout | None = None
 
     @classmethod
     def of(
@@ -213,6 +242,8 @@ class PagerDesign:
                 macros["MOST_SKIPPED"] = self.homes.most_skipped
         lines = [f"/* {comment.replace('*/', '* /')} */"]
         lines += [f"#define FP_PAGER_{name} {value}" for name, value in macros.items()]
+        if self.slots:
+            lines += [f"#define {name} {value}" for name, value in self.slots.macros.items()]
         if self.parameter is not None:
             lines.append(f"#define {_POLICIES[self.policy]} {self.parameter}")
         return "\n".join(lines) + "\n"
