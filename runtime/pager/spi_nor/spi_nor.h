@@ -66,6 +66,15 @@
         8 * FP_SPI_NOR_ADDRESS_BYTES
 #error "the image ends behind what FP_SPI_NOR_ADDRESS_BYTES reach"
 #endif
+#if FP_PAGER_SLOTS && FP_SPI_NOR_ADDRESS_BYTES < 4
+#define FP_SPI_NOR_SLOT_END_(first_block)                                                        \
+    (FP_SPI_NOR_FIRST_BYTE +                                                                     \
+     ((first_block) + FP_SLOTS_BLOCKS) * FP_PAGER_BLOCK_PAGES * FP_PAGER_FLASH_PAGE_BYTES)
+#if (FP_SPI_NOR_SLOT_END_(FP_SLOTS_A) - 1) >> 8 * FP_SPI_NOR_ADDRESS_BYTES ||                    \
+    (FP_SPI_NOR_SLOT_END_(FP_SLOTS_B) - 1) >> 8 * FP_SPI_NOR_ADDRESS_BYTES
+#error "a slot ends behind what FP_SPI_NOR_ADDRESS_BYTES reach"
+#endif
+#endif
 #if FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
 #error "an SPI NOR has no buffers: take FP_PAGER_START_COLUMN"
 #endif
