@@ -1,6 +1,7 @@
 """Tests of images in two slots: written by deploy, started and updated by a compiled device."""
 
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tests.conftest import ROOT, fails, flashpager, import_csv, need
 
 _DESIGN = (
     *("--part", "W25Q128JV", "--bus", "20MHz-x1", "--policy", "lru"),
-    *("--cache", "1K", "--cache-page", "64", "--image-limit", "8K"),
+    *("--cache", "1K", "--cache-page", "64", "--image-limit", "7K"),
 )
 
 
@@ -27,44 +28,80 @@ def _deployed(trace: Path, out: Path, slot: str, version: int) -> Path:
     return out
 
 
+@dataclass(frozen=True)
+class _Machine:
+    """A machine that runs the device: its tools, its compiler and its emulator."""
+
+    tools: tuple[str, ...]
+    compiler: tuple[str | Path, ...]
+    emulator: tuple[str, ...] = ()
+
+    def run(self, folder: Path, slot: str, following: str) -> tuple[int, list[str]]:
+        """Run the device in a folder with what deploy wrote. Return its exit code and its lines."""
+        need(*self.tools)
+        includes = (f"-I{ROOT / 'runtime' / 'pager'}", "-Ifirst")
+        strict = ("-std=c11", "-Wall", "-Wextra", "-Werror")
+        source = ROOT / "tests" / "process" / "image_slots.c"
+        compiled = (*self.compiler, *strict, *includes, "-o", "device", source)
+        subprocess.run(compiled, cwd=folder, check=True)
+        words = ("first/journal.bin", slot, "first/flash.bin", following)
+        if self.emulator:
+            arguments = "".join(f",arg={word}" for word in ("device", *words))
+            config = f"enable=on,target=native{arguments}"
+            command = (*self.emulator, "-semihosting-config", config, "-kernel", "device")
+        else:
+            command = ("./device", *words)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines()
+
+
+_FONT = ROOT / "examples" / "font"
+_MACHINES = {
+    "host": _Machine(("cc",), ("cc",)),
+    "cortex-m3": _Machine(
+        ("arm-none-eabi-gcc", "qemu-system-arm"),
+        (
+            *("arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-Os", "--specs=rdimon.specs"),
+            *("-Wl,--no-warn-rwx-segments", f"-T{_FONT / 'lm3s6965.ld'}", _FONT / "vectors.c"),
+        ),
+        (
+            *("qemu-system-arm", "-M", "lm3s6965evb", "-nographic", "-monitor", "none"),
+            *("-serial", "none"),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("machine", _MACHINES)
 @pytest.mark.parametrize("slot", ["a", "b"])
-def test_a_device_starts_its_slot_and_is_updated(trace: Path, tmp_path: Path, slot: str) -> None:
+def test_a_device_starts_its_slot_and_is_updated(
+    trace: Path, tmp_path: Path, slot: str, machine: str
+) -> None:
     """The journal of a slot names it, and the next image runs from the other one."""
-    need("cc")
     first = _deployed(trace, tmp_path / "first", slot, 3)
     second = _deployed(trace, tmp_path / "second", slot, 4)
     design = (first / "fp_pager_design.h").read_text()
     assert design == (second / "fp_pager_design.h").read_text()
-    device = tmp_path / "device"
-    source = ROOT / "tests" / "process" / "image_slots.c"
-    includes = (f"-I{ROOT / 'runtime' / 'pager'}", f"-I{first}")
-    strict = ("-std=c11", "-Wall", "-Wextra", "-Werror")
-    subprocess.run(("cc", *strict, *includes, "-o", device, source), check=True)
-    files = (first / "journal.bin", slot, first / "flash.bin", second / "flash.bin")
-    done = subprocess.run((device, *files), capture_output=True, text=True, check=True)
     number = "ab".index(slot)
-    assert done.stdout.splitlines() == [
-        f"slot {number}, error 0, version 3",
-        f"slot {1 - number}, error 0, version 4, on trial",
-        f"slot {1 - number}, error 0, version 4",
-    ]
+    assert _MACHINES[machine].run(tmp_path, slot, "second/flash.bin") == (
+        0,
+        [
+            f"slot {number}, error 0, version 3",
+            f"slot {1 - number}, error 0, version 4, on trial",
+            f"slot {1 - number}, error 0, version 4",
+        ],
+    )
 
 
 def test_the_next_image_is_refused_if_it_is_damaged(trace: Path, tmp_path: Path) -> None:
     """A wrong byte of the image is found before the slot is named."""
-    need("cc")
     first = _deployed(trace, tmp_path / "first", "a", 3)
     damaged = bytearray((first / "flash.bin").read_bytes())
     damaged[1000] ^= 1
     (tmp_path / "damaged.bin").write_bytes(damaged)
-    device = tmp_path / "device"
-    source = ROOT / "tests" / "process" / "image_slots.c"
-    includes = (f"-I{ROOT / 'runtime' / 'pager'}", f"-I{first}")
-    subprocess.run(("cc", "-std=c11", *includes, "-o", device, source), check=True)
-    files = (first / "journal.bin", "a", first / "flash.bin", tmp_path / "damaged.bin")
-    done = subprocess.run((device, *files), capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stdout.splitlines() == ["slot 0, error 0, version 3"]
+    code, lines = _MACHINES["host"].run(tmp_path, "a", "damaged.bin")
+    assert code == 1
+    assert lines == ["slot 0, error 0, version 3"]
 
 
 @pytest.mark.parametrize(
