@@ -11,7 +11,7 @@ from typing import Any
 MAGIC = b"FPSTRM01"
 
 META, MAP, BLOCK, END, METHOD = 1, 2, 3, 4, 5
-THREAD, PIECE, SWITCH, PROCESS, READ = 6, 7, 8, 9, 10
+THREAD, PIECE, SWITCH, PROCESS, READ, GAP = 6, 7, 8, 9, 10, 11
 
 
 def record(kind: int, payload: bytes) -> bytes:
@@ -39,6 +39,12 @@ def block(address: int, size: int, instructions: int, flags: int | None = None) 
 def read(address: int, size: int, begun: int) -> bytes:
     """Return a data read of the next block: ``begun`` of its bytes end with the instruction."""
     return record(READ, struct.pack("<QII", address, size, begun))
+
+
+def gap(reason: int, instructions: int | None = None) -> bytes:
+    """Return a gap, with the number of missing instructions if it is known."""
+    count = b"" if instructions is None else struct.pack("<Q", instructions)
+    return record(GAP, struct.pack("<I", reason) + count)
 
 
 def end() -> bytes:
@@ -72,6 +78,7 @@ _WRITERS: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "SWITCH": lambda v: record(SWITCH, struct.pack("<I", v["number"])),
     "PROCESS": lambda v: record(PROCESS, struct.pack("<I", v["number"])),
     "READ": lambda v: read(v["address"], v["size"], v["begun"]),
+    "GAP": lambda v: gap(v["reason"], v["instructions"]),
     "END": lambda _: end(),
 }
 

@@ -42,6 +42,7 @@ enum stream_record {
     STREAM_SWITCH = 8,
     STREAM_PROCESS = 9,
     STREAM_READ = 10,
+    STREAM_GAP = 11,
 };
 
 /* The shared memory. `base` counts the stream bytes already written to the
@@ -193,6 +194,24 @@ static inline void stream_put_switch(struct stream *stream, uint32_t number)
 static inline void stream_put_process(struct stream *stream, uint32_t number)
 {
     stream_put_record(stream, STREAM_PROCESS, &number, sizeof number);
+}
+
+/* Reasons of a gap. */
+enum stream_gap_reason {
+    STREAM_GAP_BUFFER_FULL = 1,
+    STREAM_GAP_LOST_PACKETS = 2,
+    STREAM_GAP_DISCONTINUITY = 3,
+    STREAM_GAP_OTHER_CODE = 4,
+    STREAM_GAP_CUT = 5,
+};
+
+/* Says that so many instructions are missing here. */
+static inline void stream_put_gap(struct stream *stream, enum stream_gap_reason reason,
+                                  uint64_t instructions)
+{
+    uint32_t payload[3] = { (uint32_t)reason, (uint32_t)instructions,
+                            (uint32_t)(instructions >> 32) };
+    stream_put_record(stream, STREAM_GAP, payload, sizeof payload);
 }
 
 /* Appends the end mark: the program ended, and the stream is complete. */

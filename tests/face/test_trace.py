@@ -397,7 +397,7 @@ BAD_TEXT: list[tuple[str, bytes, list[str]]] = [
     ("stream", b"", ["t.trace", "interrupted"]),
     ("stream", b"no stream at all", ["not a flashpager recorder stream"]),
     ("stream", streams.MAGIC + streams.number(5), ["byte 8", "block 5"]),
-    ("stream", streams.MAGIC + streams.record(11, b""), ["byte 8", "unknown kind"]),
+    ("stream", streams.MAGIC + streams.record(12, b""), ["byte 8", "unknown kind"]),
     ("stream", streams.MAGIC + streams.block(0, 4, 0), ["byte 8"]),
     ("stream", streams.MAGIC + streams.block(0, 1 << 31, 1), ["byte 8"]),
     ("stream", streams.MAGIC + streams.block(0, 4, 5), ["byte 8"]),
@@ -546,7 +546,7 @@ class TestBadInput:
             ({"image_bytes": 2**40}, [(0, 4)], ["does not fit"]),
             ({"runs": 5}, [(0, 4)], ["does not fit"]),
             ({"runs": -5}, [(0, 4)], ["description is damaged"]),
-            ({"schema_version": 99}, [(0, 4)], ["version 99", "version 1 or 2"]),
+            ({"schema_version": 99}, [(0, 4)], ["version 99", "version 1, 2 or 3"]),
             ({"schema_version": "x"}, [(0, 4)], ["description is damaged"]),
             ({"images": 3}, [(0, 4)], ["description is damaged"]),
             # Reads in a schema without reads, more reads than runs, and a run that is both a read

@@ -32,6 +32,7 @@ C_CALLS = {
     "SWITCH": "stream_put_switch(&stream, {number}u);",
     "PROCESS": "stream_put_process(&stream, {number}u);",
     "READ": "stream_put_read(&stream, {address}u, {size}u, {begun}u);",
+    "GAP": "stream_put_gap(&stream, {reason}, {instructions}u);",
     "END": "stream_put_end(&stream);",
 }
 
@@ -73,7 +74,7 @@ def test_vectors_have_every_kind() -> None:
     assert VECTORS[0]["record"] == "magic"
     del heads["magic"], heads["number"]
     assert heads == {name: getattr(streams, name) for name in heads}
-    assert sorted(heads.values()) == list(range(1, 11))
+    assert sorted(heads.values()) == list(range(1, 12))
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["record"])

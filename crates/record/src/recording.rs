@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flashpager_base::{Error, Result, shown};
 use flashpager_binary::elf::ElfFile;
 use flashpager_trace::file::PendingTraceFile;
-use flashpager_trace::{Ending, TraceFile, TraceInfo, nothing_placed};
+use flashpager_trace::{Ending, GapReason, TraceFile, TraceInfo, nothing_placed};
 use serde::Serialize;
 
 use super::placement::arrange::{MethodArrangement, MethodTrace, arrange};
@@ -81,8 +81,8 @@ pub struct RecordedTrace {
     pub path: PathBuf,
     /// Its description.
     pub info: TraceInfo,
-    /// The methods are laid out as requested. False if the disk was full or the layout was
-    /// interrupted: they then lie as the recorder reported them.
+    /// The methods are laid out as requested. False if the disk was full, the layout was
+    /// interrupted or a trace has gaps: they then lie as the recorder reported them.
     pub arranged: bool,
 }
 
@@ -279,6 +279,18 @@ impl Recording {
         sink.in_doubt = sink.in_doubt.saturating_add(blocks);
     }
 
+    /// Adds a gap to the traces of all threads that have begun: code is missing of any of them.
+    ///
+    /// # Errors
+    /// If a trace has too many gaps, or writing fails.
+    pub fn gap(&mut self, reason: GapReason, instructions: Option<u64>) -> Result<()> {
+        let current = self.current;
+        self.sinks.iter_mut().enumerate().try_for_each(|(index, sink)| {
+            // The missing instructions are those of one thread, which nobody names.
+            sink.gap(reason, instructions.filter(|_| index == current))
+        })
+    }
+
     /// Notes code that was executed and is not recorded, with the reason.
     pub fn left_out(&mut self, message: String) {
         if self.info.left_out.len() < MAX_LEFT_OUT {
@@ -304,7 +316,7 @@ impl Recording {
         let named = |name: &str| first.with_file_name(format!("{stem}.{name}{dot}{suffix}"));
         let is_ours = |path: &Path| {
             let is_beside = |info: &TraceInfo| !info.thread.is_empty() || !info.process.is_empty();
-            TraceFile::open(path).is_ok_and(|trace| is_beside(trace.info()))
+            TraceFile::open_captured(path).is_ok_and(|trace| is_beside(trace.info()))
         };
         let free = |path: &PathBuf| {
             self.all().flat_map(|process| &process.sinks).all(|sink| sink.path != *path)
@@ -418,6 +430,9 @@ impl Recording {
         let Some(arrangement) = arrangement.filter(|_| can_arrange) else {
             return Ok((traces, true));
         };
+        if traces.iter().any(|trace| !trace.info.gaps.is_empty()) {
+            return Ok((traces, false));
+        }
         match arrange_all(&traces, &arrangement, should_continue) {
             Ok(laid_out) => Ok((laid_out, true)),
             Err(error) if error.is_disk_full() || matches!(error, Error::Interrupted) => {
@@ -529,7 +544,7 @@ fn arrange_all(
     let opened: Vec<TraceFile> = traces
         .iter()
         .filter_map(PendingTraceFile::contents)
-        .map(TraceFile::open)
+        .map(TraceFile::open_captured)
         .collect::<Result<_>>()?;
     let files: Vec<MethodTrace<'_>> = opened
         .iter()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use flashpager_base::Result;
 use flashpager_trace::file::PendingTraceFile;
 use flashpager_trace::{
-    Ending, Mark, OutsideFile, Run, RunBuilder, Symbol, TraceInfo, TraceWriter,
+    Ending, GapReason, Mark, OutsideFile, Run, RunBuilder, Symbol, TraceInfo, TraceWriter,
 };
 
 use super::region::Selection;
@@ -232,6 +232,13 @@ impl Sink {
     pub fn run(&mut self, run: Run, mark: Mark, instructions: u32) -> Result<()> {
         self.instructions += u64::from(instructions);
         self.writer.push_marked(run, mark)
+    }
+
+    /// Adds a gap: code that was executed behind the last one is missing.
+    pub fn gap(&mut self, reason: GapReason, instructions: Option<u64>) -> Result<()> {
+        self.cut()?;
+        self.continues = false;
+        self.writer.add_gap(reason, instructions)
     }
 
     /// Number of runs written so far.

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
-use flashpager_trace::{Ending, MAX_RUN_BYTES, Run};
+use flashpager_trace::{Ending, GapReason, MAX_RUN_BYTES, Run};
 
 use crate::fetch::{Fetch, ReadAccess, place, place_read};
 use crate::input::{Input, parse_number};
@@ -39,6 +39,7 @@ pub const PIECE: u32 = 7;
 pub const SWITCH: u32 = 8;
 const PROCESS: u32 = 9;
 const READ: u32 = 10;
+const GAP: u32 = 11;
 
 /// Longest read of one instruction, with headroom.
 const MAX_READ_BYTES: u32 = 1 << 12;
@@ -385,6 +386,7 @@ impl StreamReader {
             READ => self.add_read(payload, recording),
             METHOD => add_method(payload, recording),
             THREAD => self.name_thread(payload, recording),
+            GAP => self.add_gap(payload, recording),
             SWITCH => {
                 let is_kept = recording.switch_back(payload.word(0)?)?;
                 self.skip = if is_kept { 0 } else { u64::MAX };
@@ -463,6 +465,21 @@ impl StreamReader {
         }
         let placer = recording.placer.as_ref();
         place_read(placer, ReadAccess { address, bytes }, behind, &mut self.reads)
+    }
+
+    /// Takes a gap: code is missing here of all threads of the current process.
+    fn add_gap(&mut self, payload: Payload<'_>, recording: &mut Recording) -> Checked<()> {
+        let number = payload.word(0)?;
+        let reason = GapReason::numbered(number)
+            .ok_or_else(|| format!("a gap of unknown reason {number}: a newer recorder?"))?;
+        let counted = if payload.0.len() > 4 { Some(payload.number(4)?) } else { None };
+        // Reads of a block that is missing, too.
+        self.reads.clear();
+        if self.skip > 0 {
+            // The words that are read once more have their gaps already.
+            return Ok(());
+        }
+        recording.gap(reason, counted).map_err(shown)
     }
 
     /// Switches to a thread that the payload names. The numbers of blocks that the thread executed

@@ -364,6 +364,15 @@ impl BlockCounter {
     }
 }
 
+impl BlockCounts {
+    /// The counts without calls and returns: behind a gap nobody knows what jumped there.
+    #[must_use]
+    pub fn without_calls(mut self) -> Self {
+        (self.seen_calls, self.seen_returns) = (None, None);
+        self
+    }
+}
+
 fn count(tallies: &FxHashMap<Run, RunTally>) -> BlockCounts {
     let mut borders: Vec<u64> =
         tallies.keys().flat_map(|run| [u64::from(run.offset), run.end()]).collect();

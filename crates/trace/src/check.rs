@@ -4,7 +4,7 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result};
 
-use crate::blocks::{BlockCounter, SymbolStarts};
+use crate::blocks::{BlockCounter, BlockCounts, SymbolStarts};
 use crate::file::{TraceFile, TraceWriter};
 use crate::info::TraceInfo;
 use crate::progress::{ProgressFn, ProgressTrace};
@@ -28,7 +28,13 @@ pub fn check(
     if let Some(output) = output {
         let mut writer = TraceWriter::create(output, false)?;
         writer.add_symbols(info.symbols());
-        for_marked_runs(&trace, should_continue, |run, mark| writer.push_marked(run, mark))?;
+        let mut gaps = info.gaps.iter().peekable();
+        for_marked_runs(&trace, should_continue, |run, mark| {
+            if let Some(gap) = gaps.next_if(|gap| gap.run == writer.runs()) {
+                writer.add_gap(gap.reason, gap.instructions)?;
+            }
+            writer.push_marked(run, mark)
+        })?;
         return writer.finish(info.clone());
     }
     let symbol_starts = SymbolStarts::default();
@@ -50,6 +56,9 @@ pub fn check(
     })?;
     let described = (info.bytes, info.reads, info.read_bytes, info.continued);
     let mut counted = counter.finish(info.image_bytes, info.symbols());
+    if !info.gaps.is_empty() {
+        counted = counted.map(BlockCounts::without_calls);
+    }
     if let (Some(described), Some(counted)) = (&info.blocks, &mut counted)
         && described.hottest.is_none()
     {

@@ -8,12 +8,13 @@ use flashpager_base::{Error, Result};
 use crate::output::{DiskReserve, OutputFile};
 use crate::page_references::export_page_references;
 use crate::run::Mark;
-use crate::source::Trace;
+use crate::source::{Trace, for_marked_runs};
 
 /// A format of other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// Lines `offset,length` under a header, with a third column `kind` if there are data reads.
+    /// Lines `offset,length` under a header, with a column `kind` if there are data reads, and a
+    /// column `gap` if there are gaps.
     Csv,
     /// Dinero: an instruction fetch, or a read, for every `instruction_bytes` of a run.
     Din {
@@ -70,7 +71,8 @@ pub fn export_to_file(
 /// [`export_to_file`].
 ///
 /// # Errors
-/// If reading or writing fails. [`Error::Interrupted`] if the callback ends the work.
+/// If reading or writing fails, or a trace with gaps is to be written in a format that has none.
+/// [`Error::Interrupted`] if the callback ends the work.
 pub fn export(
     trace: &dyn Trace,
     format: ExportFormat,
@@ -78,42 +80,60 @@ pub fn export(
     place: &str,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<()> {
+    if format == ExportFormat::Csv {
+        return export_csv(trace, out, place, should_continue);
+    }
+    if !trace.gaps().is_empty() {
+        return Err(Error::design(format!(
+            "a trace with {} gaps in a format that has none: export it as csv, whose column 'gap' \
+             keeps them",
+            trace.gaps().len()
+        )));
+    }
     if let ExportFormat::OracleGeneral { page_bytes } = format {
         return export_page_references(trace, page_bytes, out, place, should_continue);
     }
     let failed = |e| Error::io(place, e);
-    if format == ExportFormat::Csv {
-        let kind = if trace.has_reads() { ",kind" } else { "" };
-        writeln!(out, "offset,length{kind}").map_err(failed)?;
-    }
-    let mut source = trace.runs()?;
-    let mut chunk = Vec::new();
-    loop {
-        if !should_continue() {
-            return Err(Error::Interrupted);
+    let ExportFormat::Din { instruction_bytes } = format else { return Ok(()) };
+    for_marked_runs(trace, should_continue, |run, mark| {
+        let label = if mark == Mark::Read { 0 } else { 2 };
+        for at in (run.offset..=run.last()).step_by(instruction_bytes.max(1) as usize) {
+            writeln!(out, "{label} {at:x}").map_err(failed)?;
         }
-        source.read(&mut chunk)?;
-        if chunk.is_empty() {
-            return out.flush().map_err(failed);
-        }
-        // Empty if all runs are executed.
-        let mut marks = source.marks().iter();
-        for run in &chunk {
-            let mark = marks.next();
-            match format {
-                ExportFormat::Csv => match mark {
-                    None => writeln!(out, "{},{}", run.offset, run.length),
-                    Some(mark) => writeln!(out, "{},{},{}", run.offset, run.length, mark.name()),
-                }
-                .map_err(failed)?,
-                ExportFormat::Din { instruction_bytes } => {
-                    let label = if mark == Some(&Mark::Read) { 0 } else { 2 };
-                    for at in (run.offset..=run.last()).step_by(instruction_bytes.max(1) as usize) {
-                        writeln!(out, "{label} {at:x}").map_err(failed)?;
-                    }
-                }
-                ExportFormat::OracleGeneral { .. } => {}
+        Ok(())
+    })?;
+    out.flush().map_err(failed)
+}
+
+/// Writes all runs of `trace` as CSV. The arguments are those of [`export`].
+fn export_csv(
+    trace: &dyn Trace,
+    out: &mut dyn Write,
+    place: &str,
+    should_continue: &dyn Fn() -> bool,
+) -> Result<()> {
+    let failed = |e| Error::io(place, e);
+    let (has_reads, has_gaps) = (trace.has_reads(), !trace.gaps().is_empty());
+    let kind = if has_reads { ",kind" } else { "" };
+    let gap = if has_gaps { ",gap" } else { "" };
+    writeln!(out, "offset,length{kind}{gap}").map_err(failed)?;
+    let mut gaps = trace.gaps().iter().peekable();
+    let mut number = 0;
+    for_marked_runs(trace, should_continue, |run, mark| {
+        let mut write = || {
+            write!(out, "{},{}", run.offset, run.length)?;
+            if has_reads {
+                write!(out, ",{}", mark.name())?;
             }
-        }
-    }
+            if has_gaps {
+                let before = gaps.next_if(|gap| gap.run == number);
+                write!(out, ",{}", before.map_or("", |gap| gap.reason.name()))?;
+            }
+            writeln!(out)
+        };
+        write().map_err(failed)?;
+        number += 1;
+        Ok(())
+    })?;
+    out.flush().map_err(failed)
 }

@@ -1,6 +1,7 @@
 //! The trace file: Parquet with the columns `offset` and `length`, one row for each run,
 //! dictionary-encoded and Zstandard-compressed, and a JSON description ([`TraceInfo`]) under the
-//! key [`METADATA_KEY`]. With schema 2 the upper bits of a length hold the kind of the run.
+//! key [`METADATA_KEY`]. From schema 2 on the upper bits of a length hold the kind of the run. With
+//! schema 3 the description has gaps.
 
 use std::fs::File;
 use std::io;
@@ -15,20 +16,23 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use crate::blocks::{BlockCounter, BlockStatistics, MAX_WRITTEN_RUNS, RULES, SymbolStarts};
+use crate::blocks::{
+    BlockCounter, BlockCounts, BlockStatistics, MAX_WRITTEN_RUNS, RULES, SymbolStarts,
+};
 use crate::columns::encode::{ZSTD_LEVEL, stretches, write_column};
 use crate::columns::footer::{Footer, ParquetKind, PhysicalType};
 use crate::columns::pages::ColumnReader;
 use crate::columns::{crc32, parquet_error};
+use crate::gaps::{Gap, GapList, GapReason, are_possible};
 use crate::group::{GroupRun, RunGroup};
 use crate::image::Symbol;
-use crate::info::TraceInfo;
+use crate::info::{Ending, TraceInfo};
 use crate::output::{DiskReserve, OutputFile};
 use crate::run::{MAX_IMAGE_BYTES, MAX_RUN_BYTES, Mark, Run};
 use crate::source::{CHUNK_RUNS, RunSource, Trace};
 use crate::warm_up::WarmUp;
 
-pub use crate::info::{SCHEMA_VERSION, SCHEMA_VERSION_WITH_READS};
+pub use crate::info::{SCHEMA_VERSION, SCHEMA_VERSION_WITH_GAPS, SCHEMA_VERSION_WITH_READS};
 
 /// The Parquet metadata key of the JSON description.
 pub const METADATA_KEY: &str = "flashpager";
@@ -69,6 +73,7 @@ pub struct TraceWriter {
     reads: u64,
     read_bytes: u64,
     continued: u64,
+    gaps: GapList,
     /// End of the run that ends last.
     end: u64,
     checksum: RunChecksum,
@@ -170,6 +175,7 @@ impl TraceWriter {
             reads: 0,
             read_bytes: 0,
             continued: 0,
+            gaps: GapList::default(),
             end: 0,
             checksum: RunChecksum::default(),
             blocks: Some(BlockCounter::new(symbol_starts.clone())),
@@ -220,6 +226,15 @@ impl TraceWriter {
     pub fn push_marked(&mut self, run: Run, mark: Mark) -> Result<()> {
         self.group.push(run, mark);
         if self.group.len() == self.group_runs { self.write_group() } else { Ok(()) }
+    }
+
+    /// Adds a gap: executed code is missing behind the last run that was pushed.
+    ///
+    /// # Errors
+    /// If there are too many gaps.
+    pub fn add_gap(&mut self, reason: GapReason, instructions: Option<u64>) -> Result<()> {
+        let gap = Gap { run: self.runs(), reason, instructions };
+        self.gaps.add(gap).map_err(|message| Error::data(self.place.clone(), message))
     }
 
     /// Returns true if the disk became full. Data written before is safe; further data is not.
@@ -302,8 +317,13 @@ impl TraceWriter {
             self.write_group()?;
         }
         let has_marks = self.reads > 0 || self.continued > 0;
-        info.schema_version = if has_marks { SCHEMA_VERSION_WITH_READS } else { SCHEMA_VERSION };
         info.runs = self.runs;
+        self.describe_gaps(&mut info);
+        info.schema_version = match (info.gaps.is_empty(), has_marks) {
+            (false, _) => SCHEMA_VERSION_WITH_GAPS,
+            (true, true) => SCHEMA_VERSION_WITH_READS,
+            (true, false) => SCHEMA_VERSION,
+        };
         info.bytes = self.bytes;
         info.reads = self.reads;
         info.reads_recorded |= self.reads > 0;
@@ -312,6 +332,9 @@ impl TraceWriter {
         info.image_bytes = info.image_bytes.max(self.end);
         info.blocks =
             self.blocks.take().and_then(|blocks| blocks.finish(info.image_bytes, info.symbols()));
+        if !info.gaps.is_empty() {
+            info.blocks = info.blocks.map(BlockCounts::without_calls);
+        }
         let json = serde_json::to_string(&info)
             .map_err(|e| Error::data(self.place.clone(), e.to_string()))?;
         let checksums = format!("{:08x} {:08x}", crc32(json.as_bytes()), self.checksum.crc.sum());
@@ -319,6 +342,18 @@ impl TraceWriter {
         self.writer.append_key_value_metadata(KeyValue::new(CHECKSUM_KEY.to_owned(), checksums));
         let output = self.writer.into_inner().map_err(|e| parquet_error(&self.place, e))?;
         Ok(PendingTraceFile { output, info })
+    }
+
+    /// Sets the gaps in `info`. A gap behind the last run parts nothing and becomes a note.
+    fn describe_gaps(&mut self, info: &mut TraceInfo) {
+        let (gaps, behind) = std::mem::take(&mut self.gaps).finish(self.runs);
+        if let Some(Gap { reason, .. }) = behind.filter(|_| self.runs > 0) {
+            info.left_out.push(format!("what followed the last run ({reason})"));
+        }
+        if info.ending == Ending::Complete && (behind.is_some() || !gaps.is_empty()) {
+            info.ending = Ending::AsCaptured;
+        }
+        info.gaps = gaps;
     }
 }
 
@@ -329,14 +364,25 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// Opens a trace and reads its description.
+    /// Opens a trace without gaps and reads its description. All that answer for the whole
+    /// execution open traces so; [`Self::open_captured`] is for those that work by window.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is truncated or damaged, is no trace, or has gaps.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = Self::open_captured(path)?;
+        file.info.refuse_gaps(&path.display().to_string())?;
+        Ok(file)
+    }
+
+    /// Opens a trace, which may have gaps, and reads its description.
     ///
     /// # Errors
     /// If the file cannot be read, is truncated or damaged, or is no trace.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub fn open_captured(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let (_, footer) = open_footer(path)?;
-        let versions = SCHEMA_VERSION..=SCHEMA_VERSION_WITH_READS;
+        let versions = SCHEMA_VERSION..=SCHEMA_VERSION_WITH_GAPS;
         let mut info: TraceInfo = footer.description(path, &KIND, METADATA_KEY, versions)?;
         let json = footer.value(METADATA_KEY).unwrap_or_default();
         if checksums(&footer).is_some_and(|(sum, _)| sum != crc32(json.as_bytes())) {
@@ -352,7 +398,9 @@ impl TraceFile {
         let misfit = marked > info.runs
             || info.read_bytes > info.bytes
             || info.read_bytes < info.reads
-            || (marked > 0 && info.schema_version < SCHEMA_VERSION_WITH_READS);
+            || (marked > 0 && info.schema_version < SCHEMA_VERSION_WITH_READS)
+            || info.gaps.is_empty() == (info.schema_version == SCHEMA_VERSION_WITH_GAPS)
+            || !are_possible(&info.gaps, info.runs);
         if footer.rows != info.runs || misfit || info.image_bytes > MAX_IMAGE_BYTES || impossible {
             return Err(Error::data(&place, "its description does not fit its contents"));
         }
@@ -402,6 +450,10 @@ impl Trace for TraceFile {
 
     fn warm_up(&self) -> WarmUp {
         self.info.warm_up
+    }
+
+    fn gaps(&self) -> &[Gap] {
+        &self.info.gaps
     }
 
     fn has_reads(&self) -> bool {

@@ -4,6 +4,7 @@ use flashpager_base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{BlockCounts, PAGE_BYTES};
+use crate::gaps::{Gap, refuse_gaps, windows};
 use crate::image::{Image, Symbol};
 use crate::warm_up::WarmUp;
 
@@ -12,6 +13,9 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// Version of the layout with data reads.
 pub const SCHEMA_VERSION_WITH_READS: u32 = 2;
+
+/// Version of the layout with gaps. Data reads may be among its runs.
+pub const SCHEMA_VERSION_WITH_GAPS: u32 = 3;
 
 /// How a recording ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -69,7 +73,8 @@ fn is_zero(count: &u64) -> bool {
 /// The description of a trace, which its file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TraceInfo {
-    /// Version of the file's layout, [`SCHEMA_VERSION`] or [`SCHEMA_VERSION_WITH_READS`].
+    /// Version of the file's layout, [`SCHEMA_VERSION`], [`SCHEMA_VERSION_WITH_READS`]
+    /// or [`SCHEMA_VERSION_WITH_GAPS`].
     pub schema_version: u32,
     /// Path of the program, or of the imported file.
     pub program: String,
@@ -103,6 +108,9 @@ pub struct TraceInfo {
     /// Number of executed runs that continue one that a data read cut.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub continued: u64,
+    /// Places at which executed code is missing, ascending; empty in a trace without gaps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Gap>,
     /// Placed instructions executed; absent if the format does not count them.
     pub instructions: Option<u64>,
     /// Bytes of all runs.
@@ -180,6 +188,19 @@ impl TraceInfo {
         self.bytes.saturating_sub(self.read_bytes)
     }
 
+    /// Returns the windows between the gaps, as ranges of numbers of runs.
+    pub fn windows(&self) -> impl Iterator<Item = std::ops::Range<u64>> + '_ {
+        windows(&self.gaps, self.runs)
+    }
+
+    /// Refuses a trace with gaps for a reader that needs all that ran. `place` is its file.
+    ///
+    /// # Errors
+    /// If the trace has gaps.
+    pub fn refuse_gaps(&self, place: &str) -> Result<()> {
+        refuse_gaps(place, &self.gaps)
+    }
+
     /// Refuses a trace with data reads for a `reader` that would take them for code. `place` is its
     /// file.
     ///
@@ -251,6 +272,7 @@ impl Default for TraceInfo {
             reads: 0,
             read_bytes: 0,
             continued: 0,
+            gaps: Vec::new(),
             instructions: None,
             bytes: 0,
             outside_instructions: Some(0),

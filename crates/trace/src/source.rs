@@ -2,6 +2,7 @@
 
 use flashpager_base::{Error, Result};
 
+use crate::gaps::Gap;
 use crate::run::{Mark, Run};
 use crate::warm_up::WarmUp;
 
@@ -12,7 +13,7 @@ pub const CHUNK_RUNS: usize = 16 * 1024;
 const RUNS_BETWEEN_CHECKS: usize = 256;
 
 /// A stream of runs.
-pub trait RunSource {
+pub trait RunSource: Send {
     /// Replaces `runs` by the next chunk; empty at the end.
     ///
     /// # Errors
@@ -48,6 +49,11 @@ pub trait Trace: Sync {
 
     /// Called with the number of runs in memory that a reader has taken. Progress counts them.
     fn was_read(&self, _runs: u64) {}
+
+    /// Returns the places at which executed code is missing.
+    fn gaps(&self) -> &[Gap] {
+        &[]
+    }
 
     /// Returns true if data reads are among the runs. [`RunSource::marks`] then has their kinds.
     fn has_reads(&self) -> bool {

@@ -242,7 +242,9 @@ pub fn arrange(
 ) -> Result<Vec<PendingTraceFile>> {
     let Some(first) = files.first() else { return Ok(Vec::new()) };
     for file in files {
-        file.trace.info().refuse_reads(&file.known_as.display().to_string(), "another order")?;
+        let place = file.known_as.display().to_string();
+        file.trace.info().refuse_gaps(&place)?;
+        file.trace.info().refuse_reads(&place, "another order")?;
     }
     let (old, given_bytes, given) = movable(first.known_as, first.trace.info())?;
     let symbols = &old.symbols[given..];

@@ -1,10 +1,11 @@
 //! CSV: a header line `offset,length`, then one run a line, decimal or with `0x`. Further columns,
 //! in any order: `kind` states whether the run is `executed`, `continued` or a data `read`, and
-//! `instructions` how many instructions it has. If a program or a range is placed, the offsets are
+//! `instructions` how many instructions it has. A
+//! `gap` names the reason for which code is missing before the run; it is empty if none is. If a program or a range is placed, the offsets are
 //! addresses.
 
 use flashpager_base::Result;
-use flashpager_trace::{Ending, Mark, Run};
+use flashpager_trace::{Ending, GapReason, Mark, Run};
 
 use crate::input::{Input, TextLines, parse_number};
 use crate::session::{ImportSession, Importer, Row};
@@ -20,6 +21,7 @@ fn recognises(start: &[u8]) -> bool {
 enum Column {
     Kind,
     Instructions,
+    Gap,
 }
 
 /// Reads all runs as they stand.
@@ -33,7 +35,11 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let row = parse(line, &columns).map_err(|message| lines.error_showing(message))?;
+        let (row, gap) = parse(line, &columns).map_err(|message| lines.error_showing(message))?;
+        if let Some(reason) = gap {
+            session.recording.gap(reason, None)?;
+            executed_end = None;
+        }
         if row.mark == Mark::Continued && executed_end != Some(row.address) {
             return Err(lines.error_showing(continues_nothing(row.address, executed_end)));
         }
@@ -62,25 +68,24 @@ fn read_header(lines: &mut TextLines) -> Result<Vec<Column>> {
             .map(|name| match *name {
                 b"kind" => Some(Column::Kind),
                 b"instructions" => Some(Column::Instructions),
+                b"gap" => Some(Column::Gap),
                 _ => None,
             })
             .collect(),
         _ => None,
     };
-    match columns.as_deref() {
-        Some([] | [_]) => {}
-        Some([one, other]) if one != other => {}
-        _ => {
-            return Err(lines.error_showing(
-                "the header is not 'offset,length', which 'kind' and 'instructions' may follow",
-            ));
-        }
-    }
-    Ok(columns.unwrap_or_default())
+    let is_twice = |columns: &Vec<Column>| {
+        columns.iter().enumerate().any(|(at, column)| columns[..at].contains(column))
+    };
+    columns.filter(|columns| !is_twice(columns)).ok_or_else(|| {
+        lines.error_showing(
+            "the header is not 'offset,length', which 'kind', 'instructions' and 'gap' may follow",
+        )
+    })
 }
 
-/// Parses a line. The error states what is wrong with it.
-fn parse(line: &[u8], columns: &[Column]) -> std::result::Result<Row, String> {
+/// Parses a line into a row and the gap before it. The error states what is wrong with it.
+fn parse(line: &[u8], columns: &[Column]) -> std::result::Result<(Row, Option<GapReason>), String> {
     let mut fields = line.splitn(2 + columns.len(), |byte| *byte == b',');
     let mut number = || fields.next().and_then(parse_number);
     let (Some(address), Some(length)) = (number(), number()) else {
@@ -90,7 +95,7 @@ fn parse(line: &[u8], columns: &[Column]) -> std::result::Result<Row, String> {
     if address.checked_add(length.into()).is_none() {
         return Err(format!("a run at offset {address:#x} does not end below 4 GiB"));
     }
-    let (mut mark, mut instructions) = (Mark::Executed, None);
+    let (mut mark, mut instructions, mut gap) = (Mark::Executed, None, None);
     for column in columns {
         let field = fields.next().unwrap_or_default();
         match column {
@@ -101,6 +106,7 @@ fn parse(line: &[u8], columns: &[Column]) -> std::result::Result<Row, String> {
             Column::Instructions => {
                 instructions = Some(parse_number(field).ok_or("no number of instructions")?);
             }
+            Column::Gap => gap = parse_gap(field.trim_ascii())?,
         }
     }
     let instructions = match (instructions, mark) {
@@ -113,7 +119,16 @@ fn parse(line: &[u8], columns: &[Column]) -> std::result::Result<Row, String> {
             return Err(format!("{count} instructions in {length} bytes ({})", mark.name()));
         }
     };
-    Ok(Row { address, length, mark, instructions })
+    Ok((Row { address, length, mark, instructions }, gap))
+}
+
+/// Parses the reason of a gap; `None` without a gap.
+fn parse_gap(field: &[u8]) -> std::result::Result<Option<GapReason>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let reason = String::from_utf8_lossy(field).parse::<GapReason>();
+    reason.map(Some).map_err(|message| message.to_string())
 }
 
 fn continues_nothing(address: u64, executed_end: Option<u64>) -> String {

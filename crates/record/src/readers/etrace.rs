@@ -11,12 +11,13 @@ use std::num::NonZeroU8;
 use std::rc::Rc;
 
 use flashpager_base::{Error, Result};
-use flashpager_trace::Ending;
+use flashpager_trace::{Ending, GapReason};
 use riscv_etrace::binary::Binary;
 use riscv_etrace::config::Parameters;
 use riscv_etrace::instruction::{self, Instruction, base};
 use riscv_etrace::packet::decoder::Decoder;
-use riscv_etrace::packet::payload::Payload;
+use riscv_etrace::packet::payload::{InstructionTrace, Payload};
+use riscv_etrace::packet::sync::{QualStatus, Support, Synchronization};
 use riscv_etrace::packet::unit::Reference;
 use riscv_etrace::tracer::item::Kind;
 use riscv_etrace::tracer::{self, Tracer};
@@ -171,6 +172,8 @@ struct PacketReader {
     most: usize,
     /// The execution of each hart.
     tracers: FxHashMap<u64, Tracer<ProgramCode>>,
+    /// Reasons for which the encoder fell silent, by hart. A gap follows if it reports again.
+    silent: FxHashMap<u64, GapReason>,
     threads: Threads,
 }
 
@@ -195,6 +198,7 @@ impl PacketReader {
             code: ProgramCode { sections, set },
             most: (bytes / 2 + 1).saturating_mul(MAX_BRANCHES),
             tracers: FxHashMap::default(),
+            silent: FxHashMap::default(),
             threads: Threads::default(),
         })
     }
@@ -224,6 +228,13 @@ impl PacketReader {
             }
         };
         self.threads.switch_to(hart as u32, "hart", session)?;
+        if let Some(reason) = reason_of_silence(payload) {
+            self.silent.insert(hart, reason);
+        } else if let Some(reason) = self.silent.remove(&hart)
+            && !self.threads.is_left_out()
+        {
+            session.recording.sink().gap(reason, None)?;
+        }
         tracer.process_payload(payload).map_err(failed)?;
         for (count, item) in tracer.by_ref().enumerate() {
             let item = item.map_err(failed)?;
@@ -241,6 +252,21 @@ impl PacketReader {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the reason for which the encoder reports nothing behind this payload. `None` if it goes on.
+fn reason_of_silence(payload: &Payload) -> Option<GapReason> {
+    let Payload::InstructionTrace(InstructionTrace::Synchronization(Synchronization::Support(
+        Support { qual_status, .. },
+    ))) = payload
+    else {
+        return None;
+    };
+    match qual_status {
+        QualStatus::NoChange => None,
+        QualStatus::TraceLost => Some(GapReason::LostPackets),
+        QualStatus::EndedRep | QualStatus::EndedNtr => Some(GapReason::Cut),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use flashpager_base::{Error, Result};
 use flashpager_binary::driver::{FlowReader, InstructionFlow};
-use flashpager_trace::Ending;
+use flashpager_trace::{Ending, GapReason};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::MAX_INSTRUCTION_BYTES;
@@ -48,8 +48,8 @@ pub(crate) enum LogLine<'a> {
     Instruction(LoggedInstruction<'a>),
     /// No instruction.
     Other,
-    /// Instructions are missing here.
-    Gap,
+    /// Instructions are missing here, for this reason.
+    Gap(GapReason),
     /// A line that cannot be read, or a log that cannot be used, with the reason.
     Refused(&'static str),
 }
@@ -73,8 +73,8 @@ pub(crate) fn read_lines(
                 log.take(instruction)
             }
             LogLine::Other => continue,
-            LogLine::Gap => {
-                log.gap();
+            LogLine::Gap(reason) => {
+                log.gap(reason, session)?;
                 continue;
             }
             LogLine::Refused(message) => Err(message.to_owned()),
@@ -89,7 +89,7 @@ pub(crate) fn read_lines(
     if let Some(line) = lines.cut_line() {
         match parse(line) {
             LogLine::Other => {}
-            LogLine::Gap => log.gap(),
+            LogLine::Gap(reason) => log.gap(reason, session)?,
             LogLine::Instruction(_) | LogLine::Refused(_) => {
                 let number = lines.number();
                 session.recording.left_out(format!("line {number}, within which the log ends"));
@@ -119,8 +119,6 @@ pub(crate) struct InstructionLog {
     /// Addresses at which execution arrived without a jump, and how often it did.
     arrivals: FxHashSet<u64>,
     arrived: u64,
-    /// Gaps that the log itself reports.
-    gaps: u64,
     /// The log shows bytes of instructions, which were compared.
     has_code: bool,
     instructions: u64,
@@ -143,7 +141,6 @@ impl InstructionLog {
             last: Vec::new(),
             arrivals: FxHashSet::default(),
             arrived: 0,
-            gaps: 0,
             has_code: false,
             instructions: 0,
             without_length: 0,
@@ -209,9 +206,9 @@ impl InstructionLog {
     }
 
     /// Notes that instructions are missing here: any may follow.
-    fn gap(&mut self) {
-        self.gaps += 1;
+    fn gap(&mut self, reason: GapReason, session: &mut ImportSession<'_>) -> Result<()> {
         self.last.fill(None);
+        session.recording.gap(reason, None)
     }
 
     /// Looks an instruction up in the placed files the first time that it is executed.
@@ -279,10 +276,6 @@ impl InstructionLog {
                 "how long {count} instruction{plural} outside the placed code were: the log has no \
                  lengths, so that they count 0 bytes"
             ));
-        }
-        if self.gaps > 0 {
-            let plural = if self.gaps == 1 { "" } else { "s" };
-            session.recording.left_out(format!("{} gap{plural} that the log reports", self.gaps));
         }
         if self.arrived > 0 {
             let (times, places) = (self.arrived, self.arrivals.len());

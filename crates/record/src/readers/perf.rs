@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use flashpager_base::Result;
-use flashpager_trace::Ending;
+use flashpager_trace::{Ending, GapReason};
 use memchr::memmem::{self, Finder};
 use memchr::memrchr_iter;
 
@@ -38,7 +38,7 @@ fn parse(line: &[u8]) -> LogLine<'_> {
             );
         }
         let is_gap = memmem::find(line, b"instruction trace error").is_some();
-        return if is_gap { LogLine::Gap } else { LogLine::Other };
+        return if is_gap { LogLine::Gap(GapReason::LostPackets) } else { LogLine::Other };
     };
     let parsed = (|| {
         let digits = digits(line[at + CODE.needle().len()..].trim_ascii_start())?;

@@ -176,10 +176,18 @@ impl Footer {
                 "has {} schema version {}, this flashpager reads version {}",
                 kind.name,
                 version.schema_version,
-                known.join(" or ")
+                listed(&known)
             )));
         }
         serde_json::from_str(json).map_err(damaged)
+    }
+}
+
+/// Joins words as `1, 2 or 3`.
+fn listed(words: &[String]) -> String {
+    match words.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => words.concat(),
     }
 }
 

@@ -6,6 +6,7 @@ use riscv_etrace::generator::step::{Kind, Step};
 use riscv_etrace::generator::{self, Event, Generator};
 use riscv_etrace::instruction::{self, Instruction, base};
 use riscv_etrace::packet::payload::{InstructionTrace, Payload};
+use riscv_etrace::packet::sync::{QualStatus, Support, Synchronization};
 use riscv_etrace::packet::{self, encap, smi};
 use riscv_etrace::types::Context;
 
@@ -74,19 +75,25 @@ fn encoded(turns: usize, resync: usize, encapsulated: bool) -> Vec<u8> {
     payloads.extend(made.end_qualification(true).map(|payload| payload.unwrap()));
     let mut data = Vec::new();
     for payload in payloads {
-        let mut buffer = [0; 64];
-        let mut encoder = packet::builder().with_params(&params).encoder(&mut buffer);
-        if encapsulated {
-            let payload = Payload::InstructionTrace(payload);
-            encoder.encode(&encap::Packet::from(encap::Normal::new(0, 0, payload))).unwrap();
-        } else {
-            let kind = smi::TraceType::Instruction.into();
-            encoder.encode(&smi::Packet::new(kind, 0, payload)).unwrap();
-        }
-        let left = encoder.uncommitted();
-        data.extend(&buffer[..64 - left]);
+        data.extend(packet_of(payload, encapsulated));
     }
     data
+}
+
+/// The packet of a payload.
+fn packet_of(payload: InstructionTrace, encapsulated: bool) -> Vec<u8> {
+    let params = config::Parameters::default();
+    let mut buffer = [0; 64];
+    let mut encoder = packet::builder().with_params(&params).encoder(&mut buffer);
+    if encapsulated {
+        let payload = Payload::InstructionTrace(payload);
+        encoder.encode(&encap::Packet::from(encap::Normal::new(0, 0, payload))).unwrap();
+    } else {
+        let kind = smi::TraceType::Instruction.into();
+        encoder.encode(&smi::Packet::new(kind, 0, payload)).unwrap();
+    }
+    let left = encoder.uncommitted();
+    buffer[..64 - left].to_vec()
 }
 
 fn import_packets(
@@ -132,6 +139,22 @@ fn packets_become_the_executed_runs() {
             assert_eq!(info.ending, Ending::AsCaptured);
         }
     }
+}
+
+/// Packets were lost: what follows is a window of its own.
+#[test]
+fn lost_packets_part_the_execution() {
+    let lost = |data: Vec<u8>| {
+        let support = Support { qual_status: QualStatus::TraceLost, ..Support::default() };
+        [data, packet_of(Synchronization::Support(support).into(), false)].concat()
+    };
+    let twice = [lost(encoded(5, 1000, false)), encoded(5, 1000, false)].concat();
+    let once = import_packets(&words(CODE), encoded(5, 1000, false), ImportFormat::Etrace);
+    let (_, once) = once.unwrap();
+    let (info, found) = import_packets(&words(CODE), twice, ImportFormat::Etrace).unwrap();
+    assert_eq!(found, [&once[..], &once].concat());
+    let [gap] = info.gaps[..] else { panic!("{:?}", info.gaps) };
+    assert_eq!((gap.run, gap.reason), (once.len() as u64, GapReason::LostPackets));
 }
 
 #[test]

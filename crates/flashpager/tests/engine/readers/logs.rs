@@ -413,3 +413,23 @@ fn logs_without_addresses_or_lengths_are_refused() {
     let refused = import("core   0: 0x0000000000001000 (0x00000297) auipc\ncore   0: 0x10 nop\n");
     assert_says(refused, &["line 2", "Spike"]);
 }
+
+/// The decoder of Intel PT says where it lost data: what follows is a window of its own.
+#[test]
+fn errors_of_a_decoder_are_gaps() {
+    let folder = TempDir::new().unwrap();
+    let program = Program::new(&[false; 6]);
+    let elf = program.write(&folder);
+    let (_, _, line) = writers().into_iter().find(|(name, ..)| *name == "perf").unwrap();
+    let once = program.log(1, line);
+    let error = b" instruction trace error type 1 time 5.1 cpu 0 pid 77 tid 77 ip 0 code 8: Lost \
+                  trace data\n";
+    let log = [&once[..], error, &once, error].concat();
+    let (info, runs) = import_log(elf, &log).unwrap();
+    let bytes = program.bytes().len() as u32;
+    assert_eq!(runs, [run(0, bytes), run(0, bytes)]);
+    assert_eq!((info.schema_version, &info.ending), (3, &Ending::AsCaptured));
+    let gaps: Vec<(u64, GapReason)> = info.gaps.iter().map(|gap| (gap.run, gap.reason)).collect();
+    assert_eq!(gaps, [(1, GapReason::LostPackets)]);
+    assert_eq!(info.left_out, ["what followed the last run (lost-packets)"]);
+}

@@ -12,7 +12,7 @@ use flashpager::record::import::{Import, ImportFormat};
 use flashpager::record::input::Input;
 use flashpager::record::region::Region;
 use flashpager::trace::{
-    Ending, MAX_RUN_BYTES, MemoryTrace, Run, Trace, TraceFile, TraceInfo, TraceWriter,
+    Ending, GapReason, MAX_RUN_BYTES, MemoryTrace, Run, Trace, TraceFile, TraceInfo, TraceWriter,
 };
 use flashpager::{Error, Result};
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn runs_of(trace: &dyn Trace) -> Result<Vec<Run>> {
 }
 
 fn read_trace(path: &Path) -> Result<(TraceInfo, Vec<Run>)> {
-    let trace = TraceFile::open(path)?;
+    let trace = TraceFile::open_captured(path)?;
     let runs = runs_of(&trace)?;
     Ok((trace.info().clone(), runs))
 }

@@ -15,6 +15,12 @@ fn piece(address: u64, bytes: u32, instructions: u32) -> Vec<u8> {
     record(7, &block(address, bytes, instructions)[4..])
 }
 
+/// The payload of a gap.
+fn gap(reason: u32, instructions: Option<u64>) -> Vec<u8> {
+    let count = instructions.map(u64::to_le_bytes);
+    [&reason.to_le_bytes()[..], count.as_ref().map_or(&[], |bytes| &bytes[..])].concat()
+}
+
 fn stream(pieces: &[Vec<u8>]) -> Vec<u8> {
     b"FPSTRM01".iter().copied().chain(pieces.iter().flatten().copied()).collect()
 }
@@ -42,6 +48,7 @@ fn records_are_those_of_the_vectors() {
             "PIECE" => piece(number(vector, "address"), small("size"), small("instructions")),
             "SWITCH" => record(8, &small("number").to_le_bytes()),
             "PROCESS" => record(9, &small("number").to_le_bytes()),
+            "GAP" => record(11, &gap(small("reason"), Some(number(vector, "instructions")))),
             "END" => record(4, b""),
             _ => continue,
         };
@@ -70,6 +77,31 @@ fn a_stream_becomes_runs() {
         assert_eq!((&*info.recorder, &*info.architecture), ("qemu", "arm"));
         assert_eq!((info.ending, info.instructions), (Ending::Complete, Some(4 + 2 + 4 + 5 + 4)));
     }
+}
+
+/// A gap ends a run, also if the next block continues it.
+#[test]
+fn gaps_part_a_stream_into_windows() {
+    let data = stream(&[
+        block(0x100, 16, 4),
+        block(0x110, 6, 2),
+        words(&[0]),
+        record(11, &gap(1, None)),
+        record(11, &gap(2, None)),
+        words(&[1, 0]),
+        record(11, &gap(5, Some(70))),
+        words(&[1]),
+        record(4, b""),
+    ]);
+    let (info, runs) = import_stream(&data).unwrap();
+    assert_eq!(runs, [run(0x100, 16), run(0x110, 6), run(0x100, 16), run(0x110, 6)]);
+    assert_eq!((info.schema_version, &info.ending), (3, &Ending::AsCaptured));
+    assert_eq!(info.windows().collect::<Vec<_>>(), [0..1, 1..3, 3..4]);
+    let [first, second] = info.gaps[..] else { panic!("{:?}", info.gaps) };
+    assert_eq!((first.reason, first.instructions), (GapReason::BufferFull, None));
+    assert_eq!((second.reason, second.instructions), (GapReason::Cut, Some(70)));
+    let unknown = stream(&[record(11, &gap(6, None))]);
+    assert_says(import_stream(&unknown), &["byte 8", "gap of unknown reason 6"]);
 }
 
 #[test]
@@ -288,7 +320,7 @@ fn a_damaged_stream_is_named_by_the_byte() {
     assert_says(bad(words(&[1])), &["in.txt, byte 32", "block 1 was never described"]);
     assert_says(bad(words(&[0x7fff_ffff])), &["byte 32", "never described"]);
     assert_says(bad(words(&[0x83ff_ffff])), &["byte 32", "too long"]);
-    assert_says(bad(record(11, b"x")), &["byte 32", "unknown kind 11"]);
+    assert_says(bad(record(12, b"x")), &["byte 32", "unknown kind 12"]);
     assert_says(bad(record(2, b"x")), &["byte 32", "too short"]);
     assert_says(bad(record(3, b"x")), &["byte 32", "too short"]);
     assert_says(bad(record(1, b"x")), &["byte 32", "META"]);

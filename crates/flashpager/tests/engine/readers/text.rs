@@ -91,6 +91,20 @@ fn csv_runs_are_taken_as_they_stand() {
 }
 
 #[test]
+fn csv_has_gaps() {
+    let rows = "offset,length,gap,instructions\n0,4,,1\n4,4,cut,2\n8,4, lost-packets ,1\n";
+    let (info, runs) = import(rows).unwrap();
+    assert_eq!(runs, [run(0, 4), run(4, 4), run(8, 4)]);
+    let gaps: Vec<(u64, GapReason)> = info.gaps.iter().map(|gap| (gap.run, gap.reason)).collect();
+    assert_eq!(gaps, [(1, GapReason::Cut), (2, GapReason::LostPackets)]);
+    assert_eq!((info.schema_version, info.ending), (3, Ending::AsCaptured));
+    assert_says(import("offset,length,gap\n0,4,hole\n"), &["line 2", "unknown reason", "cut"]);
+    let continued = "offset,length,kind,gap\n0,4,executed,\n4,4,continued,cut\n";
+    assert_says(import(continued), &["line 3", "continues nothing"]);
+    assert_says(import("offset,length,gap,gap\n0,4,,\n"), &["'gap' may follow"]);
+}
+
+#[test]
 fn a_bad_csv_line_is_named() {
     let bad = |line: &str| import(format!("offset,length\n0,4\n{line}\n"));
     assert_says(bad("0,0"), &["in.txt, line 3", "length 0"]);
