@@ -29,6 +29,7 @@
 //! * [`homes`]: the store in which every cache page has a flash page of its own, for a program
 //! * [`functions`]: whole functions paged instead of pages
 //! * [`sample`]: a sample of a long trace, with errors of its figures
+//! * [`windows`]: bounds for a trace with gaps
 //! * [`attribution`]: faults by the code that causes them
 //! * [`layout`]: orders of a program's functions, and functions to pin in RAM
 //! * [`sample_profile`]: execution counts of a trace as a profile for compilers
@@ -57,6 +58,7 @@ pub mod simulation;
 pub mod spec;
 pub mod stall;
 pub mod warm_up;
+pub mod windows;
 
 pub use flashpager_base::{Error, ProgressFn, Result, VERSION, error, sizes};
 pub use flashpager_binary as binary;

@@ -242,7 +242,7 @@ impl Prices {
     }
 
     /// Time of a processor, or, without one, of the memories that are read.
-    pub(super) fn reading_ns(
+    pub(crate) fn reading_ns(
         &self,
         bytes: u64,
         words: u64,

@@ -296,6 +296,11 @@ impl Design {
     pub fn prices(&self) -> Prices {
         self.prices
     }
+
+    /// The work of the processor; `None` without a trace or a processor.
+    pub(crate) fn work(&self) -> Option<Work> {
+        self.work
+    }
 }
 
 /// A field that is filled in where the spec is resolved.

@@ -20,3 +20,4 @@ mod replay_reference;
 mod sample;
 mod swap_pages;
 mod warm_up;
+mod windows;
