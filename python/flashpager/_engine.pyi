@@ -5062,6 +5062,22 @@ class Ending:
         """Somebody stopped the recording."""
 
 @final
+class Gap:
+    """A place of a trace at which executed code is missing."""
+
+    @property
+    def instructions(self) -> int | None:
+        """Instructions that are missing; None if nobody counted them."""
+    @property
+    def reason(self) -> str:
+        """The reason, as ``buffer-full``."""
+    @property
+    def run(self) -> int:
+        """Number of runs before the gap."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
 class HottestCode:
     """The small set of code that a trace executes most."""
 
@@ -5254,6 +5270,9 @@ class TraceInfo:
     def executes_from_ram(self) -> bool:
         """True if the processor of the program can execute code from RAM."""
     @property
+    def gaps(self) -> list[Gap]:
+        """Places at which executed code is missing, ascending."""
+    @property
     def image_bytes(self) -> int:
         """Bytes of the flash image."""
     @property
@@ -5322,6 +5341,9 @@ class TraceInfo:
     @property
     def warm_up(self) -> WarmUp:
         """The first runs, which fill a cache and are not counted."""
+    @property
+    def windows(self) -> list[tuple[int, int]]:
+        """The windows between the gaps, each as the numbers of its first run and of the one behind it."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
     @classmethod
@@ -5394,10 +5416,87 @@ def recorded_blocks(trace: str | os.PathLike[str]) -> BlockStatistics | None:
 def stored_word(path: str | os.PathLike[str], address: int) -> int | None:
     """The word of 32 bits that an ELF file stores at an address of flash; None if it stores none there."""
 
-def trace_info(trace: str | os.PathLike[str], warm_up: WarmUp | str | None = None) -> TraceInfo:
+def trace_info(
+    trace: str | os.PathLike[str],
+    warm_up: WarmUp | str | None = None,
+    *,
+    captured: bool = False,
+) -> TraceInfo:
     """The description of a trace file, with another warm-up if one is given. Its text is ``80K``,
-    ``10%``, a function's name, or ``none``.
+    ``10%``, a function's name, or ``none``. A trace with gaps is refused unless ``captured`` is True.
     """
 
 def version() -> str:
     """The engine's version."""
+
+@final
+class CountBounds:
+    """Bounds of a count: the truth is one of them or lies between them."""
+
+    @property
+    def high(self) -> int:
+        """The largest count that is possible."""
+    @property
+    def low(self) -> int:
+        """The least count that is possible."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class ValueBounds:
+    """Bounds of a time in ns, or of a ratio of times."""
+
+    @property
+    def high(self) -> float:
+        """The largest value that is possible."""
+    @property
+    def low(self) -> float:
+        """The least value that is possible."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class WindowedResult:
+    """The result of replaying each window of a trace with gaps by itself."""
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of all runs."""
+    @property
+    def hits(self) -> CountBounds | None:
+        """Hits; None if they are unknown."""
+    @property
+    def loads(self) -> CountBounds | None:
+        """Loads; None if they are unknown."""
+    @property
+    def misses(self) -> CountBounds | None:
+        """Misses; None if they are unknown."""
+    @property
+    def references(self) -> CountBounds:
+        """References of all windows."""
+    @property
+    def runs(self) -> int:
+        """Runs of all windows."""
+    @property
+    def slowdown(self) -> ValueBounds | None:
+        """Run time paged over run time from RAM; None without a processor or if it is unknown."""
+    @property
+    def time_ns(self) -> ValueBounds | None:
+        """Time of all windows; None if it is unknown."""
+    @property
+    def unknown(self) -> str:
+        """The reason why counts or times are unknown; empty if none is."""
+    @property
+    def windows(self) -> int:
+        """Number of windows."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def simulate_windows(
+    trace: str | os.PathLike[str],
+    design: Design,
+    progress: Callable[[float, int], None] | None = None,
+) -> WindowedResult:
+    """Replay each window of a trace through a design, from an unknown cache. `progress(finished, all)`
+    is called with the share that is read, and 1.
+    """

@@ -23,6 +23,7 @@ mod seam;
 mod space;
 mod swap;
 mod trace;
+mod windows;
 
 use pyo3::prelude::*;
 
@@ -120,11 +121,13 @@ mod _engine {
     };
     #[pymodule_export]
     use super::trace::{
-        BlockStatistics, CodePiece, Ending, HottestCode, Image, OutsideFile, PageUse, ProgramFile,
-        ProgramSection, Section, Symbol, TraceInfo, WarmUp, block_statistics, check_trace,
-        elf_identity, export_formats, export_trace, flash_image, linked_ranges, recorded_blocks,
-        stored_word, trace_info,
+        BlockStatistics, CodePiece, Ending, Gap, HottestCode, Image, OutsideFile, PageUse,
+        ProgramFile, ProgramSection, Section, Symbol, TraceInfo, WarmUp, block_statistics,
+        check_trace, elf_identity, export_formats, export_trace, flash_image, linked_ranges,
+        recorded_blocks, stored_word, trace_info,
     };
     #[pymodule_export]
     use super::version;
+    #[pymodule_export]
+    use super::windows::{CountBounds, ValueBounds, WindowedResult, simulate_windows};
 }

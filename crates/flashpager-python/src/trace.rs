@@ -72,6 +72,20 @@ view! {
     }
 }
 
+views_by_name!(trace::GapReason);
+
+view! {
+    /// A place of a trace at which executed code is missing.
+    Gap = trace::Gap {
+        /// Number of runs before the gap.
+        run: u64,
+        /// The reason, as ``buffer-full``.
+        reason: &'static str,
+        /// Instructions that are missing; None if nobody counted them.
+        instructions: Option<u64>,
+    }
+}
+
 view! {
     /// The first runs of a trace, which fill a cache and are not counted; 0 runs to count all.
     WarmUp = trace::WarmUp {
@@ -197,6 +211,8 @@ view! {
         read_bytes: u64,
         /// Executed runs that continue one that a data read interrupted.
         continued: u64,
+        /// Places at which executed code is missing, ascending.
+        gaps: Vec<Gap>,
         /// Executed instructions of the placed code; None if the format does not state them.
         instructions: Option<u64>,
         /// Bytes of all runs.
@@ -230,6 +246,12 @@ view! {
         warm_up: WarmUp,
     }
     methods {
+        /// The windows between the gaps, each as the numbers of its first run and of the one behind it.
+        #[getter]
+        fn windows(&self) -> Vec<(u64, u64)> {
+            self.0.windows().map(|range| (range.start, range.end)).collect()
+        }
+
         /// True if the processor of the program can execute code from RAM.
         #[getter]
         fn executes_from_ram(&self) -> bool {
@@ -313,12 +335,17 @@ view! {
 }
 
 /// The description of a trace file, with another warm-up if one is given. Its text is ``80K``,
-/// ``10%``, a function's name, or ``none``.
+/// ``10%``, a function's name, or ``none``. A trace with gaps is refused unless ``captured`` is True.
 #[pyfunction]
-#[pyo3(signature = (trace, warm_up=None))]
-pub fn trace_info(trace: PathBuf, warm_up: Option<WarmUpArgument<'_>>) -> PyResult<TraceInfo> {
+#[pyo3(signature = (trace, warm_up=None, *, captured=false))]
+pub fn trace_info(
+    trace: PathBuf,
+    warm_up: Option<WarmUpArgument<'_>>,
+    captured: bool,
+) -> PyResult<TraceInfo> {
     let opened = || {
-        let file = TraceFile::open(&trace)?;
+        let file =
+            if captured { TraceFile::open_captured(&trace)? } else { TraceFile::open(&trace)? };
         let warm_up = match warm_up {
             None => return Ok(file),
             Some(WarmUpArgument::WarmUp(given)) => given.0,
@@ -332,7 +359,7 @@ pub fn trace_info(trace: PathBuf, warm_up: Option<WarmUpArgument<'_>>) -> PyResu
 /// The statistics of executed basic blocks that a trace file holds; None if it holds none.
 #[pyfunction]
 pub fn recorded_blocks(trace: PathBuf) -> PyResult<Option<BlockStatistics>> {
-    TraceFile::open(&trace).map(|file| file.blocks().map(BlockStatistics)).map_err(raise)
+    TraceFile::open_captured(&trace).map(|file| file.blocks().map(BlockStatistics)).map_err(raise)
 }
 
 /// The statistics of a trace's executed basic blocks: those that its file holds, or else counted by
@@ -348,11 +375,14 @@ pub fn block_statistics(
         return Ok(recorded);
     }
     let counted = run(py, call_progress(&progress), |should_continue, progress| {
-        let file = TraceFile::open(&trace)?;
+        let file = TraceFile::open_captured(&trace)?;
         let runs = file.info().runs;
         let progress = |read| progress((read, runs));
         let trace = ProgressTrace::new(&file, &progress);
-        let counts = BlockCounts::of(&trace, file.info().symbols(), &should_continue)?;
+        let mut counts = BlockCounts::of(&trace, file.info().symbols(), &should_continue)?;
+        if !file.info().gaps.is_empty() {
+            counts = counts.without_calls();
+        }
         let info = file.info();
         Ok(blocks::BlockStatistics::new(&counts, info.executed_runs(), info.executed_bytes()))
     })?;
@@ -371,7 +401,7 @@ pub fn check_trace(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TraceInfo> {
     let checked = run(py, call_progress(&progress), |should_continue, progress| {
-        let file = TraceFile::open(&trace)?;
+        let file = TraceFile::open_captured(&trace)?;
         let runs = file.info().runs;
         check::check(&file, output.as_deref(), &should_continue, &|read| progress((read, runs)))
     })?;
@@ -395,7 +425,7 @@ pub fn export_trace(
         py,
         |_, ()| Ok(()),
         |should_continue, _| {
-            let trace = TraceFile::open(&trace)?;
+            let trace = TraceFile::open_captured(&trace)?;
             match output {
                 Some(output) => export_to_file(&trace, format, &output, &should_continue),
                 None => {

@@ -21,6 +21,8 @@ def calls_text(info: TraceInfo, blocks: BlockStatistics) -> str:
     """Write the number of calls and returns of a trace, as far as it is known."""
     if info.calls is not None:
         return f"{info.calls:,}, {info.returns:,}"
+    if info.gaps:
+        return "unknown (nobody knows what jumped there behind a gap)"
     if blocks.seen_calls is None:
         return (
             "unknown (less than half of the code has names; simulate --calls counts one function)"

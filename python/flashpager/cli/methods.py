@@ -107,8 +107,8 @@ def note_not_arranged(*, arranged: bool) -> None:
     """Note that methods lie in the order of loading, if the recording was not arranged."""
     if not arranged:
         note(
-            "note: the disk had no room to lay out the methods: they are in the order of loading; "
-            "'flashpager trace arrange' lays them out later"
+            "note: the disk had no room to lay out the methods, or the trace has gaps: they are in "
+            "the order of loading; 'flashpager trace arrange' lays those of a whole trace out later"
         )
 
 

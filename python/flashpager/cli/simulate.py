@@ -48,6 +48,7 @@ from flashpager.cli.console import (
 from flashpager.cli.functions import FunctionFlags, simulate_functions
 from flashpager.cli.long import note_flash_alone, note_loop
 from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
+from flashpager.cli.windows import refuse_whole_answers, simulate_windows
 from flashpager.judge.homes import HomesGain, overfit_warning
 from flashpager.judge.homes import lines as lines_of_homes
 from flashpager.judge.losses import Losses
@@ -56,6 +57,15 @@ from flashpager.record.trace import Trace, how_it_ended
 from flashpager.space.file import read_board
 from flashpager.space.needs import Needs
 from flashpager.space.setting import cache, executed, has_hardware_cache, is_in_place, medium
+
+#: Fields of the needs by their options.
+_NEEDS = {
+    "--ram": "ram_bytes",
+    "--min-bandwidth": "min_bandwidth_mib_s",
+    "--max-fault": "max_fault_ns",
+    "--max-slowdown": "max_slowdown",
+    "--checked-ecc": "checked_ecc",
+}
 
 #: Smallest share of the time that gets a line in the table of steps.
 _NOTABLE = 1e-6
@@ -159,7 +169,12 @@ def _simulate_pages(
     """
     warm_up, train = first.warm_up, first.train
     calls, elf = timed_calls
-    opened = Trace.open(trace, warm_up if train is None else train)
+    opened = Trace.open(trace, warm_up if train is None else train, captured=True)
+    if opened.info.gaps:
+        of_first = {"--warm-up": warm_up, "--train": train}
+        refuse_whole_answers(opened, {**of_first, "--calls": calls, "--elf": elf, "--luck": luck})
+        _simulate_windows(opened, flags, needs, json=json)
+        return
     flags = flags.executing(opened.info)
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
     _check_training(train, warm_up, design)
@@ -196,6 +211,20 @@ def _simulate_pages(
         if needs.max_fault_ns is not None:
             _note_commands(row)
         _show_notes(design, rows, flags, unpublished)
+
+
+def _simulate_windows(
+    trace: Trace, flags: options.DesignFlags, needs: Needs, *, json: bool
+) -> None:
+    """Replay each window of a trace with gaps through the design of the command line."""
+    budget = asdict(read_board(flags.board)[1] if flags.board else Needs())
+    asked = {flag: asdict(needs)[name] != budget[name] for flag, name in _NEEDS.items()}
+    refuse_whole_answers(trace, asked)
+    flags = flags.executing(trace.info)
+    design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
+    others = _UnpublishedFacts.of(flags).others(design)
+    unchecked = [flag for flag, name in _NEEDS.items() if budget[name] not in (None, False)]
+    simulate_windows(trace, [design, *others], flags.origins(design), unchecked, json=json)
 
 
 def _check_training(train: str | None, warm_up: str | None, design: Design) -> None:

@@ -26,6 +26,7 @@ from flashpager.cli.long import Exact, blocks_of, sample_of
 from flashpager.cli.options import parsed_address
 from flashpager.record.hottest import loop_line
 from flashpager.record.samples.reading import refuse_sampled_addresses, refuse_samples
+from flashpager.record.windows import captured_text
 
 app = typer.Typer(
     help="Import, describe and export traces.",
@@ -167,7 +168,7 @@ def show_info(
     if exact and not best_page and board is None:
         message = "--exact is for replays, which trace info makes with --best-page"
         raise _engine.FlashpagerError(message)
-    info = _engine.trace_info(trace)
+    info = _engine.trace_info(trace, captured=board is None and not best_page)
     blocks = blocks_of(trace, info)
     page = PageChoice.of(blocks, [])
     origins = ""
@@ -230,6 +231,7 @@ def _origin_rows(info: _engine.TraceInfo) -> list[tuple[str, str]]:
         ("build id", info.build_id or "none"),
         ("recorded by", f"{info.recorder} {info.recorder_version}".strip()),
         ("ending", str(info.ending)),
+        *([("windows", captured_text(info))] if info.gaps else []),
         *([("region", escape(info.region))] if info.region else []),
         *([("process", escape(info.process))] if info.process else []),
         *([("thread", escape(info.thread))] if info.thread else []),
@@ -358,8 +360,8 @@ def export(
         typer.Option(
             "--format",
             metavar="NAME",
-            help=f"{' | '.join(_engine.export_formats())}; csv has offset,length, and kind if "
-            "there are reads",
+            help=f"{' | '.join(_engine.export_formats())}; csv has offset,length, kind if there "
+            "are reads, and gap if there are gaps",
         ),
     ] = _engine.export_formats()[0],
     instruction_bytes: Annotated[

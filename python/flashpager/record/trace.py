@@ -28,7 +28,13 @@ class Trace:
     info: TraceInfo = field(repr=False)
 
     @classmethod
-    def open(cls, path: str | PathLike[str], warm_up: WarmUp | str | None = None) -> "Trace":
+    def open(
+        cls,
+        path: str | PathLike[str],
+        warm_up: WarmUp | str | None = None,
+        *,
+        captured: bool = False,
+    ) -> "Trace":
         """Open a trace file.
 
         >>> trace = Trace.open("examples/traces/card-firmware.trace")
@@ -40,14 +46,15 @@ class Trace:
             warm_up: the first runs, which fill a cache and are not counted: a size such as
                 ``80K``, a share of the bytes such as ``10%``, or the name of a function, up to
                 its first execution. ``none`` counts all runs.
+            captured: True to open a trace with gaps, too, for an answer by window.
 
         Raises:
-            FlashpagerError: if the file cannot be read or is no trace, or the warm-up leaves no
-                runs to count.
+            FlashpagerError: if the file cannot be read, is no trace or has gaps, or the warm-up
+                leaves no runs to count.
 
         """
         try:
-            return cls(Path(path), _engine.trace_info(path, warm_up))
+            return cls(Path(path), _engine.trace_info(path, warm_up, captured=captured))
         except FlashpagerError:
             refuse_samples(Path(path))
             raise

@@ -1,0 +1,133 @@
+"""``flashpager simulate`` of a trace with gaps: each window by itself, as bounds."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from rich.markup import escape
+
+from flashpager import _engine
+from flashpager._engine import CountBounds, Design, FlashpagerError, TraceInfo, WindowedResult
+from flashpager.base.quantities import duration, significant
+from flashpager.cli.console import counting, note, out, print_json
+from flashpager.record.trace import Trace
+from flashpager.record.windows import captured_text, gaps_text
+from flashpager.space.setting import cache, medium
+
+
+def refuse_whole_answers(trace: Trace, given: Mapping[str, object]) -> None:
+    """Refuse options whose answer would be about code that a trace with gaps lacks.
+
+    Args:
+        trace: a trace with gaps.
+        given: the values of such options by flag; those not given are None, False or empty.
+
+    Raises:
+        FlashpagerError: if one is given.
+
+    """
+    flags = [flag for flag, value in given.items() if value not in (None, False, [])]
+    if flags:
+        message = (
+            f"{trace.path} has gaps ({gaps_text(trace.info)}): {', '.join(flags)} would answer for "
+            "what is missing, too; leave it out, or record the whole"
+        )
+        raise FlashpagerError(message)
+
+
+def simulate_windows(
+    trace: Trace, designs: Sequence[Design], origins: str, unchecked: Sequence[str], *, json: bool
+) -> None:
+    """Replay the windows of a trace through designs, and print bounds.
+
+    Args:
+        trace: a trace with gaps.
+        designs: the design, and the same with other policies that its cache may have.
+        origins: the sources of the design's values.
+        unchecked: options of the board's needs, which are not checked with gaps.
+        json: True for ``--json``.
+
+    """
+    with counting("replays") as progress:
+        results = [_engine.simulate_windows(trace.path, design, progress) for design in designs]
+    if json:
+        print_json(
+            {
+                "version": _engine.version(),
+                "trace": trace.described(),
+                **results[0].as_dict(),
+                "policies": {
+                    design.policy: {"misses": _as_dict(each.misses), "unknown": each.unknown}
+                    for design, each in zip(designs[1:], results[1:], strict=True)
+                },
+            }
+        )
+        return
+    _show(trace.info, designs[0], results[0], origins)
+    for design, result in zip(designs[1:], results[1:], strict=True):
+        note(f"not published: the evicted line; with {design.policy} {misses_text(result)}")
+    if unchecked:
+        note(f"note: needs of the board are not checked with gaps: {', '.join(unchecked)}")
+
+
+def _as_dict(bounds: CountBounds | None) -> dict[str, object] | None:
+    return None if bounds is None else {"low": bounds.low, "high": bounds.high}
+
+
+def _show(info: TraceInfo, design: Design, result: WindowedResult, origins: str) -> None:
+    """Print the result of a design."""
+    frames = max(1, design.cache_bytes // design.cache_page_bytes)
+    out.print(f"{escape(info.program)} ({info.architecture or 'unknown architecture'})")
+    out.print(captured_text(info))
+    out.print(f"{medium(design, _flash_page_bytes(result))}; {cache(design, frames)}")
+    out.print(escape(origins))
+    out.print()
+    if result.slowdown is not None:
+        slowdown = _between(
+            significant(result.slowdown.low, 3), significant(result.slowdown.high, 3)
+        )
+        out.print(f"[bold]{slowdown} times slower than from RAM[/bold], as far as it is captured")
+    if result.time_ns is not None:
+        time = _between(duration(result.time_ns.low), duration(result.time_ns.high))
+        out.print(f"time {time} in all windows")
+    out.print(f"misses {misses_text(result)}")
+    if result.loads is not None:
+        out.print(f"loads {_counts(result.loads)}")
+    if result.unknown:
+        note(f"unknown: {result.unknown}")
+    if result.misses is None:
+        return
+    note(
+        "note: bounds: a reference whose line may have been in the cache before its window counts "
+        "as a hit in the lower and as a miss in the upper one"
+    )
+
+
+def _flash_page_bytes(result: WindowedResult) -> int:
+    """Return the bytes of a flash page, which the engine fills in if nobody gave them."""
+    design = cast("dict[str, int]", result.as_dict()["design"])
+    return design["flash_page_bytes"]
+
+
+def misses_text(result: WindowedResult) -> str:
+    """Write the bounds of misses, also of 1,000 references.
+
+    >>> misses_text(result)
+    '1,204 to 3,377 (12.3 to 34.5 of 1,000 references)'
+    """
+    if result.misses is None:
+        return "unknown"
+    references = max(1, result.references.high)
+    shares = _between(
+        significant(1000 * result.misses.low / references, 3),
+        significant(1000 * result.misses.high / references, 3),
+    )
+    return f"{_counts(result.misses)} ({shares} of 1,000 references)"
+
+
+def _counts(bounds: CountBounds) -> str:
+    return _between(f"{bounds.low:,}", f"{bounds.high:,}")
+
+
+def _between(low: str, high: str) -> str:
+    """Write two bounds, or one if both read alike."""
+    return low if low == high else f"{low} to {high}"
