@@ -79,6 +79,30 @@ impl Event {
     }
 }
 
+/// A way on from an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Way {
+    /// To the next instruction, without a call.
+    Next,
+    /// To an instruction in the same function.
+    Go(u64),
+    /// Into a function: a call, or a jump at the end of the caller.
+    Call(usize),
+    /// Back to the caller.
+    Return,
+}
+
+/// An instruction of a recorded walk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    pub bytes: u64,
+    /// True if calls come back to the next instruction.
+    pub is_call: bool,
+    /// The helper for switch statements that it calls.
+    pub helper: Option<u64>,
+    pub ways: BTreeSet<Way>,
+}
+
 /// The promise of a function to its callers.
 #[derive(Clone, Debug, PartialEq)]
 struct Summary {
@@ -135,6 +159,11 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// Returns true if it may return.
+    pub fn returns(&self) -> bool {
+        self.summary.returns
+    }
+
     /// The addresses that execution jumps to in it, some of which lie in other functions.
     pub fn codes(&self) -> impl Iterator<Item = u64> {
         self.leaders.keys().copied()
@@ -169,6 +198,8 @@ pub struct Analysis<'a> {
     /// Indirect calls whose targets are those that the user names.
     pub named: FxHashSet<u64>,
     pub edges: FxHashSet<Edge>,
+    /// The instructions of each instance, by their addresses; `None` if they are not recorded.
+    pub executed: Option<BTreeMap<(usize, u64), Executed>>,
     /// The callees of the instance that is collected.
     callees: FxHashSet<usize>,
 }
@@ -200,6 +231,7 @@ impl<'a> Analysis<'a> {
             events: FxHashSet::default(),
             named: FxHashSet::default(),
             edges: FxHashSet::default(),
+            executed: None,
             callees: FxHashSet::default(),
         }
     }
@@ -234,6 +266,29 @@ impl<'a> Analysis<'a> {
         }
         self.collect(&entries);
         Ok(entries)
+    }
+
+    /// Walks all that the code at `root` reaches, in flash, too, and records each instruction.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if `should_continue` returned false.
+    pub fn walk_recorded(
+        &mut self,
+        root: u64,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<usize> {
+        self.is_whole = true;
+        self.executed = Some(BTreeMap::new());
+        Ok(self.walk(&[root], should_continue)?[0])
+    }
+
+    /// Records a way on from an instruction.
+    fn way(&mut self, number: usize, code: u64, way: Way) {
+        if self.is_collecting
+            && let Some(executed) = &mut self.executed
+        {
+            executed.entry((number, code)).or_default().ways.insert(way);
+        }
     }
 
     /// Walks all code of the program, and notes the constants and stores in it. Returns false if that
@@ -596,8 +651,32 @@ impl<'a> Analysis<'a> {
             let when = instruction.when.or_else(|| block.pop_front());
             let next = code.wrapping_add(instruction.bytes);
             paths = self.step(number, (leader, code), paths, &instruction, when);
+            self.record(number, code, &instruction, when.is_some(), &paths);
             block.extend(instruction.block.iter().copied());
             code = next;
+        }
+    }
+
+    /// Records an instruction, and the way to the next one.
+    fn record(
+        &mut self,
+        number: usize,
+        code: u64,
+        instruction: &Instruction,
+        is_conditional: bool,
+        behind: &Paths,
+    ) {
+        if !self.is_collecting {
+            return;
+        }
+        let Some(executed) = &mut self.executed else { return };
+        let executed = executed.entry((number, code)).or_default();
+        let is_call = matches!(instruction.flow, Flow::Call(_) | Flow::CallOf(_));
+        executed.bytes = instruction.bytes;
+        executed.is_call = is_call;
+        let goes_on = behind.taken.is_some() || behind.skipped.is_some();
+        if goes_on && (!is_call || is_conditional) {
+            executed.ways.insert(Way::Next);
         }
     }
 
@@ -702,6 +781,7 @@ impl<'a> Analysis<'a> {
                 if !self.instances[number].is_root {
                     self.event(number, code, Event::Trap("returns from an exception"));
                 }
+                self.way(number, code, Way::Return);
                 self.returned(number, &state);
                 None
             }
@@ -754,10 +834,17 @@ impl<'a> Analysis<'a> {
 
     fn jump_to(&mut self, number: usize, place: (u64, u64), register: Register, state: State) {
         if *state.value(register) == Value::Return {
+            self.way(number, place.1, Way::Return);
             self.returned(number, &state);
             return;
         }
         let Some(targets) = self.targets(place.1, state.value(register)) else {
+            if self.executed.is_some() && self.is_return(place.1, register) {
+                self.way(number, place.1, Way::Return);
+                let state = self.kept(state);
+                self.returned(number, &state);
+                return;
+            }
             self.event(number, place.1, Event::UnknownTarget { is_call: false });
             if !(self.instances[number].is_inside && self.is_return(place.1, register)) {
                 self.unresolved.insert(place.1);
@@ -805,6 +892,7 @@ impl<'a> Analysis<'a> {
         let memory = self.program.memory_at(plain);
         let is_ram = memory == Memory::Ram || (self.is_whole && memory == Memory::Flash);
         if is_ram && self.is_code(target) && !(is_balanced && is_other) {
+            self.way(number, place.1, Way::Go(target));
             self.join(number, target, state);
             return;
         }
@@ -842,7 +930,7 @@ impl<'a> Analysis<'a> {
         match self.program.memory_at(plain) {
             Memory::Ram if self.is_code(target) => {}
             Memory::Flash if self.is_whole && self.is_code(target) => {}
-            Memory::Flash => {
+            Memory::Flash if !self.is_whole => {
                 self.event(number, code, Event::Code { target: plain, is_certain });
                 return Some(self.opaque(state));
             }
@@ -856,6 +944,7 @@ impl<'a> Analysis<'a> {
         state.show_slots();
         let callee = self.instance(target, self.arguments(&state));
         if self.is_collecting {
+            self.way(number, code, Way::Call(callee));
             self.edges.insert((number, code, callee));
             self.callees.insert(callee);
         } else {
@@ -995,6 +1084,18 @@ impl<'a> Analysis<'a> {
         state
     }
 
+    /// The state behind a return whose saved registers were lost, and are taken to be intact: a write
+    /// at an unknown index on the stack stays in its object.
+    fn kept(&self, state: State) -> State {
+        let mut state = self.opaque(state);
+        let convention = self.decoder.convention();
+        for register in convention.preserved {
+            state.set(*register, Value::Initial(*register), 0);
+        }
+        state.set(convention.stack, Value::Stack(Some(0)), 0);
+        state
+    }
+
     /// Notes whether a callee gets an address of the stack.
     fn escape_arguments(&self, state: &mut State) {
         let convention = self.decoder.convention();
@@ -1087,6 +1188,11 @@ impl<'a> Analysis<'a> {
         let plain = self.program.plain(helper);
         if self.program.memory_at(plain) == Memory::Flash {
             self.event(number, place.1, Event::Code { target: plain, is_certain: true });
+        }
+        if self.is_collecting
+            && let Some(executed) = &mut self.executed
+        {
+            executed.entry((number, place.1)).or_default().helper = Some(helper);
         }
         let base = self.program.plain(next);
         let base = if kind == "si" { base.next_multiple_of(4) } else { base };

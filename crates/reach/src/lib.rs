@@ -9,6 +9,7 @@ mod analysis;
 mod arithmetic;
 mod decode;
 mod execute;
+mod graph;
 mod instruction;
 mod program;
 mod report;
@@ -16,4 +17,5 @@ mod state;
 mod value;
 mod variables;
 
+pub use graph::{Block, CodeGraph, Exit, Function, Resumption, code_graph};
 pub use report::{Call, Finding, FindingKind, ReachReport, ReachRequest, Step, Verdict, reach};

@@ -162,7 +162,7 @@ pub fn reach(
     let mut roots = roots(&program, place, &request.roots)?;
     let mut unknown = Vec::new();
     roots.extend(pin(&mut program, place, &request.pinned, &mut unknown)?);
-    let calls = calls(&program, place, &request.calls)?;
+    let calls = named_calls(&program, place, &request.calls)?;
     let mut entries: Vec<u64> = roots.values().copied().collect();
     entries.sort_unstable();
     entries.dedup();
@@ -219,7 +219,7 @@ const MOST_ROUNDS: usize = 12;
 
 /// Finds the variables in RAM whose values are known in each run of the program: those that follow
 /// if no value in memory is known, and those that follow if all are.
-fn known_variables(
+pub fn known_variables(
     program: &Program,
     decoder: &dyn Decoder,
     calls: &FxHashMap<u64, Vec<u64>>,
@@ -423,7 +423,7 @@ fn roots(program: &Program, place: &str, patterns: &[String]) -> Result<BTreeMap
 }
 
 /// Finds the calls and the functions that the user names.
-fn calls(
+pub fn named_calls(
     program: &Program,
     place: &str,
     stated: &[(String, Vec<String>)],
