@@ -106,6 +106,14 @@ impl Binaries {
         self.read(image, about, |bytes| SourceLines::of(bytes, &about.sections))
     }
 
+    /// Returns the contents of the file of `image`, the named one or the recorded one.
+    ///
+    /// # Errors
+    /// If the file is gone or has changed.
+    pub fn bytes(&self, image: usize, about: &Image) -> Result<Vec<u8>> {
+        self.read(image, about, |bytes| Ok(bytes.to_vec()))
+    }
+
     /// Profiles `image` by source lines, from the same file. `times` is that of [`profile()`].
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! converts its arguments, calls the engine and converts the result.
 
 mod attribution;
+mod bound;
 mod design;
 mod driver;
 mod estimate;
@@ -37,6 +38,8 @@ fn version() -> &'static str {
 mod _engine {
     #[pymodule_export]
     use super::attribution::{Attribution, Owner, attribute, attributions};
+    #[pymodule_export]
+    use super::bound::{CallBound, LoopBound, OverfullSet, call_bound};
     #[pymodule_export]
     use super::design::{
         Assumption, Board, BoardFirmware, Design, Handler, ICache, Ram, Tlb, board_text, boards,

@@ -34,6 +34,7 @@
 //! * [`layout`]: orders of a program's functions, and functions to pin in RAM
 //! * [`sample_profile`]: execution counts of a trace as a profile for compilers
 //! * [`linked`]: the input sections of a linked program, for another order
+//! * [`bound`]: the misses of one call of a function at most
 //! * [`calls`]: times of a function's calls; [`stall`]: the longest stall of a short stretch
 //!
 //! A replay knows no nanosecond and a price knows no policy: neither crate depends on the other. The
@@ -43,6 +44,7 @@
 
 pub mod attribution;
 pub mod board;
+pub mod bound;
 pub mod calls;
 mod classes;
 pub mod cost;
