@@ -170,6 +170,111 @@ def attributions() -> list[str]:
     """The units that faults can be attributed to."""
 
 @final
+class CallBound:
+    """The misses of one call of a function at most."""
+
+    @property
+    def calls(self) -> int:
+        """The number of recorded calls that were followed."""
+    @property
+    def first_call_misses(self) -> int | None:
+        """The most misses of a recorded call if the cache is empty before it; None without calls."""
+    @property
+    def function(self) -> str:
+        """The function, as the caller named it."""
+    @property
+    def functions(self) -> int:
+        """The number of functions in the code of a call."""
+    @property
+    def has_recorded_loops(self) -> bool:
+        """True if the limits on loops are the trace's."""
+    @property
+    def in_ram(self) -> list[str]:
+        """The functions in RAM, whose code needs no line."""
+    @property
+    def left(self) -> int:
+        """The number of recorded calls that were not followed to their end."""
+    @property
+    def lines(self) -> int:
+        """The number of cache lines with code of a call."""
+    @property
+    def loops(self) -> list[LoopBound]:
+        """The loops."""
+    @property
+    def misses(self) -> int:
+        """An upper bound of the misses of a call, from any state of the cache."""
+    @property
+    def overfull(self) -> list[OverfullSet]:
+        """The sets with more lines than ways, the fullest first."""
+    @property
+    def ways(self) -> int:
+        """The number of ways of a set."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class LoopBound:
+    """A loop in the code of a call."""
+
+    @property
+    def address(self) -> int:
+        """The linked address of the head."""
+    @property
+    def in_call(self) -> int | None:
+        """The most executions of the head in one call, if the bound is limited by it."""
+    @property
+    def iterations(self) -> int:
+        """The most executions of the head for each entry of the loop."""
+    @property
+    def place(self) -> str:
+        """The function and the offset of the loop's head in it, as ``crc+0x12``."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class OverfullSet:
+    """A cache set to which the code of a call has more lines than ways."""
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of functions with code in these lines."""
+    @property
+    def lines(self) -> int:
+        """The number of lines in it."""
+    @property
+    def set(self) -> int:
+        """The number of the set."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def call_bound(
+    trace: str | os.PathLike[str],
+    design: Design,
+    function: str,
+    *,
+    elfs: Sequence[str | os.PathLike[str]] = ...,
+    targets: Sequence[tuple[str, Sequence[str]]] = ...,
+    loops: Sequence[tuple[str, int]] | None = None,
+    has_totals: bool = False,
+) -> CallBound:
+    """Bound the misses of one call of a function, from any state of the cache.
+
+    Args:
+        trace: the trace, which tells where the code lies and how often loops run.
+        design: the design with the cache.
+        function: the name of the function.
+        elfs: ELF files of the recorded program.
+        targets: targets of indirect calls, by the address of a call or the function that holds it.
+        loops: the most executions of the heads of loops, by places such as ``crc+0x12``; None takes
+            those of the trace.
+        has_totals: True to take the trace's most executions of each loop in a call, too.
+
+    Raises:
+        FlashpagerError: if the analysis does not cover the design, the trace has data reads, or the
+            code is not known completely, calls itself or has a loop without a limit.
+    """
+
+@final
 class Assumption:
     """A parameter of a design that the user left open."""
 

@@ -34,6 +34,7 @@ from flashpager.base.quantities import (
 )
 from flashpager.choose import luck as lucks
 from flashpager.cli import console, options
+from flashpager.cli.call_bound import BoundFlags, show_bounds
 from flashpager.cli.console import (
     counting,
     held_to,
@@ -72,12 +73,14 @@ _NOTABLE = 1e-6
 
 
 @options.takes(FunctionFlags)
+@options.takes(BoundFlags)
 @options.takes_designs()
 def simulate(
     trace: options.Trace,
     *,
     flags: options.DesignFlags,
     functions: FunctionFlags,
+    bounds: BoundFlags,
     ram: options.MostRam = None,
     min_bandwidth: options.MinBandwidth = None,
     max_fault: options.MaxFault = None,
@@ -123,6 +126,7 @@ def simulate(
             "--checked-ecc": checked_ecc,
             "--calls": calls,
             "--elf": elf,
+            "--bound": bounds.bound or None,
             "--warm-up": warm_up,
             "--train": train,
             "--luck": luck,
@@ -134,7 +138,9 @@ def simulate(
         budget, ram, min_bandwidth, max_fault, max_slowdown, checked_ecc=checked_ecc
     )
     warming = _WarmingOptions(warm_up, train)
-    _simulate_pages(trace, flags, needs, warming, (calls or [], elf or []), luck, json=json)
+    _simulate_pages(
+        trace, flags, needs, warming, _TimedCalls(calls or [], elf or [], bounds), luck, json=json
+    )
 
 
 @dataclass(frozen=True)
@@ -145,12 +151,22 @@ class _WarmingOptions:
     train: str | None
 
 
+@dataclass(frozen=True)
+class _TimedCalls:
+    """Functions whose calls are timed, as typed."""
+
+    functions: list[str]
+    #: Files with their symbols.
+    elf: list[Path]
+    bound: BoundFlags
+
+
 def _simulate_pages(
     trace: Path,
     flags: options.DesignFlags,
     needs: Needs,
     first: _WarmingOptions,
-    timed_calls: tuple[list[str], list[Path]],
+    timed_calls: _TimedCalls,
     luck: int | None,
     *,
     json: bool,
@@ -162,13 +178,14 @@ def _simulate_pages(
         flags: the design on the command line.
         needs: what it has to meet.
         first: the runs that are not counted.
-        timed_calls: functions whose calls are timed, and files with their symbols.
+        timed_calls: functions whose calls are timed and bounded.
         luck: links to draw; None for none.
         json: True for ``--json``.
 
     """
     warm_up, train = first.warm_up, first.train
-    calls, elf = timed_calls
+    calls, elf = timed_calls.functions, timed_calls.elf
+    timed_calls.bound.check(calls, warm_up if train is None else train)
     opened = Trace.open(trace, warm_up if train is None else train, captured=True)
     if opened.info.gaps:
         of_first = {"--warm-up": warm_up, "--train": train}
@@ -189,6 +206,7 @@ def _simulate_pages(
     losses = _losses(opened, design, row)
     lucky = _luck(opened, design, luck)
     timed = _call_times(trace, design, calls, elf, warming)
+    bounds = timed_calls.bound.bounds(trace, design, calls, elf)
     unmet = needs.unmet(row)
     with held_to([each.said for each in unmet]):
         if json:
@@ -196,6 +214,7 @@ def _simulate_pages(
                 "needs": asdict(needs),
                 "unmet": [asdict(each) for each in unmet],
                 **({"calls": [each.as_dict() for each in timed]} if calls else {}),
+                **({"bounds": [each.as_dict() for each in bounds]} if bounds else {}),
                 **({"losses": losses.as_dict()} if losses else {}),
             }
             head = _as_json(opened, flags, design, rows, unpublished)
@@ -208,6 +227,7 @@ def _simulate_pages(
         if timed:
             out.print()
             show_calls(timed, row.run, opened.info)
+        show_bounds(bounds)
         if needs.max_fault_ns is not None:
             _note_commands(row)
         _show_notes(design, rows, flags, unpublished)

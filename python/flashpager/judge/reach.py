@@ -60,8 +60,12 @@ def reached(
     )
 
 
-def parse_calls(stated: Sequence[str]) -> list[tuple[str, list[str]]]:
+def parse_calls(stated: Sequence[str], flag: str = "--calls") -> list[tuple[str, list[str]]]:
     """Parse targets of indirect calls: ``SITE=NAME,NAME``, or a file with such lines.
+
+    Args:
+        stated: the texts.
+        flag: the option that states them.
 
     Raises:
         FlashpagerError: if a text is neither, or a line of the file is none of these.
@@ -70,12 +74,12 @@ def parse_calls(stated: Sequence[str]) -> list[tuple[str, list[str]]]:
     calls = []
     for text in stated:
         if "=" in text:
-            calls.append(_parse_call(text, "--calls"))
+            calls.append(_parse_call(text, flag))
             continue
         try:
             lines = Path(text).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            message = f"--calls {text}: is neither SITE=NAMES nor a file that can be read ({error})"
+            message = f"{flag} {text}: is neither SITE=NAMES nor a file that can be read ({error})"
             raise FlashpagerError(message) from error
         for number, line in enumerate(lines, 1):
             content = line.partition("#")[0].strip()
