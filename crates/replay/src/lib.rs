@@ -7,6 +7,7 @@
 
 mod cell;
 mod counts;
+mod fewest;
 mod folded;
 mod hierarchy;
 mod homes;
@@ -22,6 +23,7 @@ pub mod units;
 
 pub use cell::Cell;
 pub use counts::{COUNTS, Count, CountingDevice, Counts, Executed, FaultClass, Tags};
+pub use fewest::PieceReferences;
 pub use folded::{FoldedSequence, RoundReplay, RunTable, replay_folded};
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
 pub use homes::{

@@ -2,6 +2,7 @@
 //!
 //! Replay and cost meet here: designs that differ only in what they cost share one replay.
 
+mod ceiling;
 mod checks;
 mod displacement;
 mod evaluation;
@@ -33,6 +34,7 @@ use checks::{
 use homes::homes_register;
 use software::{assumed_check, assumed_software, software};
 
+pub use ceiling::{Ceiling, Ceilings};
 pub use checks::check_register;
 pub use evaluation::{Evaluation, HandlerTimes, ScheduledFault};
 pub use functions::{EngineInstructions, FunctionEvaluation, FunctionPrices};
