@@ -275,6 +275,56 @@ def call_bound(
     """
 
 @final
+class Ceiling:
+    """A bound that no design of its kind passes."""
+
+    @property
+    def bytes_fetched(self) -> int:
+        """The fewest bytes over the bus."""
+    @property
+    def loads(self) -> int:
+        """The fewest flash pages loaded."""
+    @property
+    def misses(self) -> int:
+        """The fewest misses."""
+    @property
+    def nor(self) -> NorComparison | None:
+        """The comparison with NOR; None without a NOR part."""
+    @property
+    def time(self) -> Time:
+        """The least time."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Ceilings:
+    """The ceilings of a design for a trace."""
+
+    @property
+    def of_any_order(self) -> Ceiling:
+        """The ceiling of any order, replica, page size and policy, in as much RAM."""
+    @property
+    def of_order(self) -> Ceiling:
+        """The ceiling of this order of the code and this cache page, in as many frames."""
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of RAM that the second ceiling takes for code."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def ceilings(
+    trace: str | os.PathLike[str],
+    design: Design,
+    ram_bytes: int,
+    *,
+    warm_up: WarmUp | None = None,
+) -> Ceilings:
+    """The ceilings of a design for the runs of a trace behind its warm-up: the least time with this
+    order of the code and this cache page, and with any order, replica, page size and policy in
+    ``ram_bytes`` of RAM.
+    """
+
+@final
 class Assumption:
     """A parameter of a design that the user left open."""
 

@@ -3,6 +3,7 @@
 
 mod attribution;
 mod bound;
+mod ceiling;
 mod design;
 mod driver;
 mod estimate;
@@ -40,6 +41,8 @@ mod _engine {
     use super::attribution::{Attribution, Owner, attribute, attributions};
     #[pymodule_export]
     use super::bound::{CallBound, LoopBound, OverfullSet, call_bound};
+    #[pymodule_export]
+    use super::ceiling::{Ceiling, Ceilings, ceilings};
     #[pymodule_export]
     use super::design::{
         Assumption, Board, BoardFirmware, Design, Handler, ICache, Ram, Tlb, board_text, boards,
