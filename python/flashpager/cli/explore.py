@@ -15,7 +15,7 @@ from flashpager.base.axes import DERIVED_FIELDS
 from flashpager.base.quantities import counted, parse_size
 from flashpager.choose.hardware_changes import by_gain, helpful_changes, pinning
 from flashpager.cli import options
-from flashpager.cli.console import counting, held_to, note, print_json, say_uncounted
+from flashpager.cli.console import counting, held_to, note, out, print_json, say_uncounted
 from flashpager.cli.explore_query import (
     ExploreFlags,
     ExploreQuery,
@@ -35,6 +35,7 @@ from flashpager.cli.explore_view import (
 from flashpager.cli.functions import PageUnit
 from flashpager.cli.long import note_flash_alone
 from flashpager.judge.answer import Answer, DesignRow, answer
+from flashpager.judge.ceiling import CeilingShares
 from flashpager.judge.losses import Losses
 from flashpager.judge.uncounted import uncounted
 from flashpager.replay import table
@@ -87,11 +88,17 @@ def explore(
     frame = _explored(query, flags)
     result = answer(frame, query.needs, weights=query.weights, block_bytes=query.block_bytes)
     hardware = _hardware_cache(query, frame, result.best, flags.pin)
+    ceiling = _ceiling(query, frame, result.best) if flags.ceiling else None
     with held_to([each.said for each in result.unmet]):
         if json:
-            print_json(_as_json(query, frame, result, hardware, table.sort_column(flags.sort)))
+            answer_fields = _answer_fields(result, hardware, ceiling)
+            column = table.sort_column(flags.sort)
+            print_json(_as_json(query, frame, result, answer_fields, column))
         else:
             _show(query, frame, result, hardware, flags)
+            if ceiling is not None:
+                for line in ceiling.lines("the best design"):
+                    out.print(line)
         explained = rows_of(frame, result.best) if query.has_needs else frame
         explain([*query.without_warm_up, *query.impossible], explained)
 
@@ -158,6 +165,17 @@ def _hardware_cache(
     return HardwareCache(design, losses, changes)
 
 
+def _ceiling(
+    query: ExploreQuery, frame: pl.DataFrame, best: DesignRow | None
+) -> CeilingShares | None:
+    """Compare the best design with its ceilings; None if no design meets the needs."""
+    if best is None:
+        return None
+    place = _place_of(frame, best, len(query.designs))
+    rows = frame[place :: len(query.designs)].to_dicts()
+    return CeilingShares.of_rows(query.traces, query.designs[place], rows, query.weights)
+
+
 def _place_of(frame: pl.DataFrame, best: DesignRow, designs: int) -> int:
     """Return the index of the best design among the requested ones."""
     same = [pl.col(name).eq_missing(pl.lit(best.columns[name])) for name in DESIGN_COLUMNS]
@@ -203,7 +221,7 @@ def _as_json(
     query: ExploreQuery,
     frame: pl.DataFrame,
     result: Answer,
-    hardware: HardwareCache | None,
+    answer_fields: dict[str, Any],
     column: str,
 ) -> dict[str, Any]:
     """Return the answer as ``--json`` prints it."""
@@ -211,7 +229,7 @@ def _as_json(
         "version": _engine.version(),
         "traces": [trace.described() for trace in query.traces],
         "designs": table.sort(frame, column).to_dicts(),
-        "answer": _answer_fields(result, hardware),
+        "answer": answer_fields,
         "needs": asdict(query.needs),
         "unmet": [asdict(each) for each in result.unmet],
         "not_counted": uncounted([trace.info for trace in query.traces], query.designs[0]),
@@ -222,8 +240,12 @@ def _as_json(
     }
 
 
-def _answer_fields(result: Answer, hardware: HardwareCache | None) -> dict[str, Any]:
+def _answer_fields(
+    result: Answer, hardware: HardwareCache | None, ceiling: CeilingShares | None
+) -> dict[str, Any]:
     fields: dict[str, Any] = {}
+    if ceiling is not None:
+        fields["ceiling"] = ceiling.as_dict()
     if hardware is not None:
         fields["losses"] = hardware.losses.as_dict()
         fields["changes"] = [change.as_dict() for change in hardware.changes]

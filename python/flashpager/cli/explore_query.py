@@ -60,6 +60,7 @@ class ExploreFlags:
         ),
     ] = None
     warm_up: options.WarmUp = None
+    ceiling: options.Ceiling = False
     limit: Annotated[
         int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
     ] = 20

@@ -95,6 +95,13 @@ TracesOfProgram = Annotated[
         callback=traces_given,
     ),
 ]
+Ceiling = Annotated[
+    bool,
+    typer.Option(
+        "--ceiling",
+        help="Also show how far the design is from what no order, page size or policy can pass.",
+    ),
+]
 #: Values of ``--board``: a name of ``flashpager boards``, or a file.
 BOARD = "NAME|FILE"
 Board = Annotated[

@@ -50,6 +50,7 @@ from flashpager.cli.functions import FunctionFlags, simulate_functions
 from flashpager.cli.long import note_flash_alone, note_loop
 from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
 from flashpager.cli.windows import refuse_whole_answers, simulate_windows
+from flashpager.judge.ceiling import CeilingShares
 from flashpager.judge.homes import HomesGain, overfit_warning
 from flashpager.judge.homes import lines as lines_of_homes
 from flashpager.judge.losses import Losses
@@ -106,6 +107,7 @@ def simulate(
     warm_up: options.WarmUp = None,
     train: options.Train = None,
     luck: LuckDraws = None,
+    ceiling: options.Ceiling = False,
     json: options.Json = False,
 ) -> None:
     """Replay a trace through one design: counts, time, bandwidth, fault latency.
@@ -130,6 +132,7 @@ def simulate(
             "--warm-up": warm_up,
             "--train": train,
             "--luck": luck,
+            "--ceiling": ceiling,
         }
         simulate_functions(trace, flags, functions, ram, pages, json=json)
         return
@@ -138,9 +141,8 @@ def simulate(
         budget, ram, min_bandwidth, max_fault, max_slowdown, checked_ecc=checked_ecc
     )
     warming = _WarmingOptions(warm_up, train)
-    _simulate_pages(
-        trace, flags, needs, warming, _TimedCalls(calls or [], elf or [], bounds), luck, json=json
-    )
+    extras = _ExtraResults(calls or [], elf or [], bounds, luck, has_ceiling=ceiling)
+    _simulate_pages(trace, flags, needs, warming, extras, json=json)
 
 
 @dataclass(frozen=True)
@@ -152,13 +154,16 @@ class _WarmingOptions:
 
 
 @dataclass(frozen=True)
-class _TimedCalls:
-    """Functions whose calls are timed, as typed."""
+class _ExtraResults:
+    """Results that are shown on request, as typed."""
 
-    functions: list[str]
-    #: Files with their symbols.
+    #: Functions whose calls are timed and bounded, and files with their symbols.
+    calls: list[str]
     elf: list[Path]
     bound: BoundFlags
+    #: Links to draw; None for none.
+    luck: int | None
+    has_ceiling: bool
 
 
 def _simulate_pages(
@@ -166,8 +171,7 @@ def _simulate_pages(
     flags: options.DesignFlags,
     needs: Needs,
     first: _WarmingOptions,
-    timed_calls: _TimedCalls,
-    luck: int | None,
+    extras: _ExtraResults,
     *,
     json: bool,
 ) -> None:
@@ -178,18 +182,24 @@ def _simulate_pages(
         flags: the design on the command line.
         needs: what it has to meet.
         first: the runs that are not counted.
-        timed_calls: functions whose calls are timed and bounded.
-        luck: links to draw; None for none.
+        extras: further results.
         json: True for ``--json``.
 
     """
     warm_up, train = first.warm_up, first.train
-    calls, elf = timed_calls.functions, timed_calls.elf
-    timed_calls.bound.check(calls, warm_up if train is None else train)
+    calls, elf = extras.calls, extras.elf
+    extras.bound.check(calls, warm_up if train is None else train)
     opened = Trace.open(trace, warm_up if train is None else train, captured=True)
     if opened.info.gaps:
-        of_first = {"--warm-up": warm_up, "--train": train}
-        refuse_whole_answers(opened, {**of_first, "--calls": calls, "--elf": elf, "--luck": luck})
+        whole = {
+            "--warm-up": warm_up,
+            "--train": train,
+            "--calls": calls,
+            "--elf": elf,
+            "--luck": extras.luck,
+            "--ceiling": extras.has_ceiling,
+        }
+        refuse_whole_answers(opened, whole)
         _simulate_windows(opened, flags, needs, json=json)
         return
     flags = flags.executing(opened.info)
@@ -204,9 +214,10 @@ def _simulate_pages(
         rows = _engine.simulate(trace, [design, *others], progress, warm_up=warming)
     row = rows[0]
     losses = _losses(opened, design, row)
-    lucky = _luck(opened, design, luck)
+    lucky = _luck(opened, design, extras.luck)
     timed = _call_times(trace, design, calls, elf, warming)
-    bounds = timed_calls.bound.bounds(trace, design, calls, elf)
+    bounds = extras.bound.bounds(trace, design, calls, elf)
+    ceiling = CeilingShares.of_row(opened, design, row) if extras.has_ceiling else None
     unmet = needs.unmet(row)
     with held_to([each.said for each in unmet]):
         if json:
@@ -216,6 +227,7 @@ def _simulate_pages(
                 **({"calls": [each.as_dict() for each in timed]} if calls else {}),
                 **({"bounds": [each.as_dict() for each in bounds]} if bounds else {}),
                 **({"losses": losses.as_dict()} if losses else {}),
+                **({"ceiling": ceiling.as_dict()} if ceiling else {}),
             }
             head = _as_json(opened, flags, design, rows, unpublished)
             print_json(head | fields | luck_fields(lucky))
@@ -223,6 +235,8 @@ def _simulate_pages(
         note_loop(trace, opened.info)
         _show(opened.info, row, flags.origins(design), losses)
         _show_luck(lucky)
+        for line in ceiling.lines("this design") if ceiling else []:
+            out.print(line)
         say_uncounted(uncounted([opened.info], row.design))
         if timed:
             out.print()
