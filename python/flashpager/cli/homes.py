@@ -12,14 +12,17 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, StoredPart, TrainedHomes
+from flashpager.base.axes import AXES, flag_of
 from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, format_size, percent, significant
 from flashpager.choose import homes as choose
+from flashpager.choose import waterfall as steps
 from flashpager.choose.layout import write_order
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out, print_json, say_uncounted
 from flashpager.cli.searching import check_files, search_bar, stoppable
 from flashpager.cli.verify import Image
+from flashpager.cli.waterfall import found_waterfall, show
 from flashpager.deploy.image import read_image
 from flashpager.judge.homes import HomesGain, describe, overfit_warning, times_as_fast
 from flashpager.judge.uncounted import uncounted
@@ -64,13 +67,36 @@ class HomesFlags:
             "--evaluations",
             metavar="N",
             min=1,
-            help="With --search-order: try about N orders.",
-            show_default=f"{choose.EVALUATIONS}",
+            help="With --search-order or --waterfall: try about N orders.",
+            show_default=f"{choose.EVALUATIONS}, or {steps.EVALUATIONS}",
         ),
     ] = None
 
+    waterfall: Annotated[
+        bool,
+        typer.Option(
+            "--waterfall",
+            help="Show the steps from the design of CARDIS 2010 to the best one instead, in as "
+            "much RAM as --cache, and what each brings.",
+        ),
+    ] = False
+
+    with_classes: Annotated[
+        bool,
+        typer.Option(
+            "--with-classes",
+            help="With --waterfall: train reuse classes as the last step, which takes minutes.",
+        ),
+    ] = False
+
     def check(self, traces: Sequence[Path]) -> None:
         """Refuse files that are written and read, and options that exclude each other."""
+        if self.waterfall:
+            self._check_waterfall(traces)
+            return
+        if self.with_classes:
+            message = "--with-classes: add --waterfall; --train-classes FILE trains those of homes"
+            raise FlashpagerError(message)
         written = [path for path in (self.output, self.train_classes, self.search_order) if path]
         read = [*traces, *([self.image] if self.image else [])]
         check_files(written, read, plot=None)
@@ -80,13 +106,33 @@ class HomesFlags:
             )
             raise FlashpagerError(message)
         if self.evaluations is not None and self.search_order is None:
-            message = "--evaluations: only a search of orders tries some; add --search-order"
+            message = (
+                "--evaluations: only a search of orders tries some; add --search-order or "
+                "--waterfall"
+            )
             raise FlashpagerError(message)
         if self.output is not None and self.search_order is not None:
             message = (
                 f"-o {self.output}: the image of another order is not known; record the program "
                 "in the order that --search-order writes, and take that trace and its image"
             )
+            raise FlashpagerError(message)
+
+    def _check_waterfall(self, traces: Sequence[Path]) -> None:
+        """Refuse what a waterfall chooses itself, or does not write."""
+        given = {
+            "-o": self.output,
+            "--image": self.image,
+            "--weights": self.weights,
+            "--train-classes": self.train_classes,
+            "--search-order": self.search_order,
+        }
+        refused = next((name for name, value in given.items() if value is not None), None)
+        if refused is not None:
+            message = f"{refused}: a waterfall writes nothing and has one trace; leave it out"
+            raise FlashpagerError(message)
+        if len(traces) > 1:
+            message = "--waterfall: takes one trace"
             raise FlashpagerError(message)
 
     def trained(
@@ -137,12 +183,18 @@ def homes(
     and the homes are those of this order, or of the recorded one where that is faster on the runs
     that train. Ctrl-C ends the search of orders and takes the best so far.
 
+    With --waterfall the best design of each step is found on the first runs, those of --train or
+    70 %, and measured on the rest: page and register, policy, order of the code, homes, classes.
+
     -o writes the flash image of the store. Its bytes are those of --image: the program's flash
     image, or the recorded ELF file.
     """
     flags.check(traces)
     opened = [Trace.open(trace, "none") for trace in traces]
     design_flags = design_flags.executing(opened[0].info)
+    if flags.waterfall:
+        _show_waterfall(traces[0], design_flags, flags, json=json)
+        return
     if design_flags.axes.get("store", "homes") != "homes":
         message = "--store: homes makes a store of homes; 'flashpager simulate' takes others"
         raise FlashpagerError(message)
@@ -166,6 +218,34 @@ def homes(
         return
     _show(opened, trained, design_flags.origins(design), ordered)
     say_uncounted(uncounted([one.info for one in opened], trained.parts[0].plain.design))
+
+
+def _show_waterfall(
+    trace: Path, design_flags: options.DesignFlags, flags: HomesFlags, *, json: bool
+) -> None:
+    """Find the steps from the paper's design to the best one, and print them."""
+    chosen = next((name for name in steps.CHOSEN if name in design_flags.axes), None)
+    if chosen is not None:
+        message = (
+            f"{flag_of(AXES[chosen])}: a waterfall chooses the {AXES[chosen].title} itself; "
+            "leave it out"
+        )
+        raise FlashpagerError(message)
+    design = design_flags.one_design("a waterfall takes one part and one RAM")
+    found = found_waterfall(
+        trace,
+        design,
+        train=flags.train,
+        evaluations=flags.evaluations,
+        trains_classes=flags.with_classes,
+    )
+    if json:
+        head = {"version": _engine.version(), "trace": found.trace.described()}
+        print_json(head | found.as_dict() | {"said": design_flags.sources(design)})
+        return
+    out.print(escape(f"{design.part}, {format_size(design.cache_bytes)} of RAM with all tables"))
+    show(found)
+    say_uncounted(uncounted([found.trace.info], found.best.design))
 
 
 @contextmanager

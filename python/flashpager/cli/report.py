@@ -8,10 +8,12 @@ import typer
 from flashpager import _engine
 from flashpager._engine import Design, DesignLuck, FlashpagerError
 from flashpager.base.files import refuse_overwriting
+from flashpager.choose.waterfall import Waterfall
 from flashpager.cli import options
 from flashpager.cli.console import counting, note
 from flashpager.cli.long import Exact, blocks_of, sample_of
 from flashpager.cli.luck_line import LuckDraws, drawn_luck
+from flashpager.cli.waterfall import found_waterfall
 from flashpager.space.setting import has_hardware_cache
 
 if TYPE_CHECKING:
@@ -33,6 +35,14 @@ def report(
     ] = None,
     exact: Exact = False,
     luck: LuckDraws = None,
+    waterfall: Annotated[
+        bool,
+        typer.Option(
+            "--waterfall",
+            help="Also show the steps from the design of CARDIS 2010 to the best one for the "
+            "program, in as much RAM as --cache; takes a minute or more.",
+        ),
+    ] = False,
 ) -> None:
     """Write one HTML page about a design and its neighbours: charts, table, configuration.
 
@@ -51,7 +61,8 @@ def report(
     if plots is not None:
         make_folder(plots)
     lucky = drawn_luck([trace], design, luck)
-    built = _built(trace, design, flags, exact=exact, luck=lucky)
+    steps = found_waterfall(trace, design) if waterfall else None
+    built = _built(trace, design, flags, steps, exact=exact, luck=lucky)
     built.write_html(output)
     pictures = built.write_pictures(plots) if plots is not None else []
     note(f"{output}: {len(built.rows)} designs, {len(built.charts)} charts")
@@ -66,6 +77,7 @@ def _built(
     trace: Path,
     design: Design,
     flags: options.DesignFlags,
+    waterfall: Waterfall | None,
     *,
     exact: bool,
     luck: DesignLuck | None,
@@ -92,4 +104,12 @@ def _built(
 
     sample = sample_of(trace, info, exact=exact)
     with counting("replays") as progress:
-        return build(trace, design, progress, blocks=blocks, sample=sample, origins=origins)
+        return build(
+            trace,
+            design,
+            progress,
+            blocks=blocks,
+            sample=sample,
+            origins=origins,
+            waterfall=waterfall,
+        )

@@ -20,8 +20,11 @@ from flashpager._engine import (
 )
 from flashpager.base.quantities import duration, within
 from flashpager.choose.page_size import PageChoice
+from flashpager.choose.waterfall import Waterfall
 from flashpager.judge import attribution
-from flashpager.plots import chosen, neighbours, space, style, treemap
+from flashpager.judge.ceiling import CeilingShares
+from flashpager.plots import chosen, neighbours, space, steps, style, treemap
+from flashpager.record.trace import Trace
 from flashpager.replay import table
 from flashpager.report import choice
 from flashpager.report.demand_paging_page import PagingReport
@@ -40,6 +43,9 @@ _ERRORS = {
     "p99_fault_ns_error": "p99_fault",
 }
 
+#: The name of the chart of the steps.
+_WATERFALL = "waterfall"
+
 #: Policies that are compared with the design's own in a chart over cache pages.
 _COMPARED = ("lru", "min")
 
@@ -54,6 +60,7 @@ def build(
     blocks: BlockStatistics | None = None,
     sample: SamplePlan | None = None,
     origins: str = "",
+    waterfall: Waterfall | None = None,
 ) -> PagingReport:
     """Replay a trace through a design and the neighbours that the charts show, in one go.
 
@@ -64,13 +71,33 @@ def build(
         blocks: the trace's block statistics, if they are already known.
         sample: the sample of a long trace to replay; None for the whole.
         origins: the sources of the design's values, in words, for the page.
+        waterfall: the steps from the paper's design to the best one; None to leave them out.
 
     """
     with bundled() as script:
         built = _built(trace, design, progress, blocks, sample)
+        if waterfall is not None:
+            _add_waterfall(built, waterfall)
         built.script = script()
         built.origins = origins
     return built
+
+
+def _add_waterfall(report: PagingReport, waterfall: Waterfall) -> None:
+    """Add the picture and the table of the steps, before all other sections."""
+    report.waterfall = waterfall
+    report.charts[_WATERFALL] = steps.chart(waterfall)
+    report.slim[_WATERFALL] = steps.chart(waterfall, slim=True)
+    report.sections.insert(0, PageSection("From the paper's design to the best", [_WATERFALL]))
+
+
+def _ceiling(
+    trace: Path, design: Design, own: Row, sample: SamplePlan | None
+) -> CeilingShares | None:
+    """Compare the design with its ceilings; None if it has none, or only a sample was replayed."""
+    if sample is not None or design.icache is not None or is_in_place(design.part):
+        return None
+    return CeilingShares.of_row(Trace.open(trace), design, own)
 
 
 def _built(
@@ -128,6 +155,7 @@ def _built(
         left_out=around_it.why_left_out(design.bus, dearer),
         one_function=one_function,
         sample=sample,
+        ceiling=_ceiling(trace, design, own, sample),
         sections=[
             PageSection(
                 "Cache page and cache size",

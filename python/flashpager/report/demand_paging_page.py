@@ -10,8 +10,11 @@ from flashpager import _engine
 from flashpager._engine import Row, SampleErrors, SamplePlan, Time
 from flashpager.base.quantities import duration, percent, si, significant, within
 from flashpager.choose.page_size import PageChoice
+from flashpager.choose.waterfall import Waterfall
+from flashpager.choose.waterfall import lines as waterfall_lines
+from flashpager.judge.ceiling import CeilingShares
 from flashpager.judge.uncounted import uncounted
-from flashpager.plots import space, style
+from flashpager.plots import space, steps, style
 from flashpager.record.trace import how_it_ended
 from flashpager.report import choice
 from flashpager.report.page import PageSection, ReportPage, about_trace, as_json, as_toml, figure_of
@@ -39,6 +42,10 @@ class PagingReport(ReportPage):
     left_out: dict[str, list[str]] = field(default_factory=dict)
     #: The sample that was replayed; None if the whole trace was.
     sample: SamplePlan | None = None
+    #: The design beside its ceilings; None if it has none.
+    ceiling: CeilingShares | None = None
+    #: The steps from the paper's design to the best one; None if they were not asked for.
+    waterfall: Waterfall | None = None
     #: The sections below, in order; one more needs its charts in ``charts``, with words as
     #: :func:`style.styled` gives them.
     sections: list[PageSection] = field(default_factory=list)
@@ -63,7 +70,7 @@ def render(report: PagingReport) -> str:
     return report.fill(
         "page.html",
         headline=_headline(report),
-        numbers=_numbers(own),
+        numbers=[*_numbers(own), *_numbers_of_ceiling(report.ceiling)],
         notices=_notices(report),
         choosing=[figures[name] for name in _CHOOSING],
         chosen={
@@ -81,12 +88,25 @@ def render(report: PagingReport) -> str:
         replayed=len(report.frame),
         setting=style.setting(report.frame),
         left_out=report.left_out,
+        steps=[] if report.waterfall is None else steps.rows(report.waterfall),
+        about_steps=[] if report.waterfall is None else waterfall_lines(report.waterfall)[1:],
         has_nor=own.nor is not None,
         is_sampled=report.sample is not None,
         about_trace=about_trace(report.trace, report.info, report.blocks, report.cache_page.text()),
         about_prices=_about_prices(own),
         board=as_toml(own.design),
     )
+
+
+def _numbers_of_ceiling(ceiling: CeilingShares | None) -> list[tuple[str, str, str]]:
+    """Return the number that says how far the design is from its ceilings, if it has any."""
+    if ceiling is None:
+        return []
+    how = (
+        "of the speed that no order, page size or policy can pass; "
+        f"{percent(ceiling.of_order)} of that of this order and cache page"
+    )
+    return [("ceiling", percent(ceiling.of_any_order), how)]
 
 
 def _choices(report: PagingReport) -> dict[str, Any]:

@@ -30,7 +30,7 @@ _CHART_HEIGHTS = {
 #: Charts with labels made for their original size; a narrow page shrinks them as a whole.
 _AS_DRAWN = ("faults-by-function",)
 #: Charts with a height that depends on their content.
-_TALL = ("bandwidth-by-part",)
+_TALL = ("bandwidth-by-part", "waterfall")
 
 
 @dataclass
