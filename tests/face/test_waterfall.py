@@ -158,6 +158,14 @@ def test_the_paper_comes_first() -> None:
     assert " times as fast as the paper's design on runs held out" in " ".join(text.split())
 
 
+def test_an_order_is_searched_for_column_changes() -> None:
+    """A register that changes its column has a searched order, too."""
+    given = ("--part", "W25N01GV", "--processor", "none", "--cache", "1K", "--evaluations", "32")
+    said = flashpager("homes", SENSORS, "--waterfall", *given, "--json").json
+    assert [*said["left_out"]] == ["reuse classes"]
+    assert said["order"]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

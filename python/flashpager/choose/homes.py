@@ -92,8 +92,12 @@ def order_for_homes(
     check_methods(traces)
     # The policy's untrained classes are those of LRU and of CLOCK, which are replayed faster.
     policy = {"lru-array": "lru", "gclock": "clock"}.get(design.policy, design.policy)
+    # Where each miss is a load no column changes, and such small pages have no command for it.
     misses_alone = design.replace(
-        store="plain", policy=policy, flash_page_bytes=design.cache_page_bytes
+        store="plain",
+        policy=policy,
+        register="start-column",
+        flash_page_bytes=design.cache_page_bytes,
     )
     found = layout(
         [Trace.open(trace.path, "none") for trace in traces],
