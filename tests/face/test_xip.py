@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,11 @@ BOARDS = {
     "nucleo-u575zi-q": (8 + 6 + 6 + 32, 2e3 / 160),
     "stm32h743-qspi": (8 + 6 + 6 + 64, 2e3 / 240),
     "nrf5340-qspi": (8 + 6 + 6 + 32, 2e3 / 96),
+    # Wait states of internal flash, each of a clock of the processor.
+    "stm32f407g-disc1": (5, 1e3 / 168),
+    "nucleo-f446re": (5, 1e3 / 180),
+    "nucleo-f411re": (3, 1e3 / 100),
+    "nucleo-f401re": (2, 1e3 / 84),
     "imxrt1060-flexspi": (8 + 6 + 6 + 64, 1e3 / 120),
 }
 
@@ -386,6 +392,19 @@ class TestBoards:
         # The description of a part without a register has none.
         assert f"board {board}: part, bus" in done.out
         assert "register" not in done.out
+
+    def test_wait_states_of_internal_flash(self) -> None:
+        """An STM32F4 has a wait state for each 30 MHz that are exceeded; a bus names others."""
+        for board in ("stm32f407g-disc1", "nucleo-f446re", "nucleo-f411re", "nucleo-f401re"):
+            spec = tomllib.loads((ROOT / "boards" / f"{board}.toml").read_text(encoding="utf-8"))
+            clock = spec["processor"]["clock_mhz"]
+            assert spec["bus"] == f"{clock}MHz/{-(-clock // 30) - 1}-x128"
+        slow = ("--bus", "60MHz/1-x128", "--processor", "cortex-m4@60MHz")
+        row = simulate(FIRMWARE, "--board", "nucleo-f446re", *slow)
+        assert row["losses"]["miss_cycles"] == pytest.approx(1)
+        # 64 lines in any place: the model of one set, as the references of all lines are its own.
+        touched = collapsed(runs_of(FIRMWARE), 16)
+        assert row["counts"]["misses"] == misses(touched, 1, lambda: least_recent(64))
 
     def test_an_unpublished_policy(self) -> None:
         """If the policy is not published, all candidates are tried unless one is given."""

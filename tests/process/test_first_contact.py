@@ -136,10 +136,50 @@ class TestFirstContact:
     def test_a_suitable_board_is_chosen(self, worker: Path, tmp_path: Path) -> None:
         """Without --board, a board is chosen and the reason is printed."""
         answer = flashpager(worker, "--json", cwd=tmp_path).json
-        assert answer["board"]
-        assert "no board here has flash where its code lies" in answer["board_because"]
+        assert answer["board"] == "nucleo-f401re"
+        reason = "its code lies in this board's flash, and in that of nucleo-f411re and 2 more"
+        assert answer["board_because"] == f"{reason}; --board names yours"
         printed = " ".join(flashpager(worker, cwd=tmp_path).out.split())
-        assert f"if its code lay in the flash of {answer['board']}, " in printed
+        assert f"times as long as from RAM, on nucleo-f401re ({reason}" in printed
+        assert "where such chips have internal flash" not in printed
+
+    @pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m33"])
+    def test_internal_flash_of_other_chips(self, tmp_path: Path, core: str) -> None:
+        """Internal flash that no board has gets a sentence; the board is an example."""
+        need("arm-none-eabi-gcc", "qemu-system-arm")
+        name = "small"
+        program = firmware(tmp_path, name, "int main(void) { return 0; }", core=core)
+        done = flashpager(program, cwd=tmp_path, code=None)
+        printed = " ".join(done.out.split())
+        assert "where such chips have internal flash: only the boards of an STM32F4" in printed
+        assert "The time that yours loses is not known without a board file of it" in printed
+        if not done.err.startswith("flashpager: ") and "times as long" in printed:
+            assert "if its code lay in the flash of " in printed
+            assert "no board here has flash where its code lies" in printed
+
+    def test_without_symbols(self, worker: Path, tmp_path: Path) -> None:
+        """A stripped program is answered, and no command is proposed that would be refused."""
+        stripped = tmp_path / "stripped.elf"
+        subprocess.run(["arm-none-eabi-strip", "-o", stripped, worker], check=True)
+        answer = flashpager(stripped, "--json", cwd=tmp_path).json
+        assert answer["functions"] is None
+        assert [command.split()[1] for command in answer["next"]] == ["simulate", "report"]
+        fails("layout", tmp_path / "stripped.trace", words=["names no functions"])
+
+    def test_a_start_that_fails(self, tmp_path: Path) -> None:
+        """A program that hangs after a few instructions gets no time."""
+        need("riscv64-unknown-elf-gcc", "qemu-system-riscv32")
+        source = ".globl main\nmain: sw zero, 0(zero)\nj main\n"
+        flags = ("-march=rv32imac", "-mabi=ilp32", "-nostdlib")
+        where = "-Wl,-Ttext=0x80000000,-e,main"
+        program = compile_with(
+            "riscv64-unknown-elf-gcc", tmp_path, "trap.elf", source, *flags, where
+        )
+        done = flashpager(program, cwd=tmp_path, code=2)
+        [line] = [line for line in done.err.splitlines() if line.startswith("flashpager: ")]
+        assert "trap.trace: the recording was ended after " in line
+        assert "the program hung at its start" in line
+        assert "times as long" not in done.out
 
     def test_firmware_that_no_machine_runs(self, tmp_path: Path) -> None:
         """Firmware of a chip without an emulator is described, and the reason is printed."""

@@ -36,6 +36,27 @@ def suiting_boards(program: ProgramFile) -> list[SuitingBoard]:
     return [board for _, board in sorted(matches, key=lambda one: one[0])]
 
 
+#: Addresses at which Cortex-Ms have their internal flash: at 0, and where STM32s have it, for
+#: secure code, too.
+_INTERNAL_FLASH = (
+    range(0x0800_0000, 0x0880_0000),
+    range(0x0C00_0000, 0x0C80_0000),
+    range(0x0020_0000, 0x0040_0000),
+    range(0x0010_0000),
+)
+
+
+def internal_flash(program: ProgramFile) -> int | None:
+    """Return the address of the code of a Cortex-M if it lies in internal flash; else None."""
+    if program.kind != "firmware" or "-M" not in program.instruction_set:
+        return None
+    code = [
+        section for section in program.sections if section.content == "code" and section.is_in_place
+    ]
+    is_inside = all(any(one.address in part for part in _INTERNAL_FLASH) for one in code)
+    return code[0].address if code and is_inside else None
+
+
 def _executes(board: BoardFirmware, program: ProgramFile) -> bool:
     if board.architecture != program.architecture or program.kind != "firmware":
         return False

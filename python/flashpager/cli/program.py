@@ -12,7 +12,7 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, ProgramFile
 from flashpager.base.quantities import counted, format_size, percent, significant
-from flashpager.choose.board import SuitingBoard, suiting_boards
+from flashpager.choose.board import SuitingBoard, internal_flash, suiting_boards
 from flashpager.choose.first_answers import FewFunctions, FirstAnswers, first_answers
 from flashpager.choose.pin import flash_alone
 from flashpager.cli import console, options
@@ -39,6 +39,8 @@ from flashpager.record.trace import Trace, how_it_ended
 _LISTED = 4
 #: Smallest share of the lost time that is much of it.
 _MUCH = 0.1
+#: Instructions that a program that began its work has executed.
+_STARTED = 100
 #: Smallest RAM for functions in a proposed command, in bytes.
 _LEAST_RAM = 1024
 #: The board of an AVR with a NAND.
@@ -112,7 +114,13 @@ class _Choice:
         first = boards[0]
         flags = replace(given, board=first.name)
         if first.has_its_flash:
-            return cls(flags, "its code lies in this board's flash")
+            others = [one.name for one in boards[1:] if one.has_its_flash]
+            reason = "its code lies in this board's flash"
+            if others:
+                reason += f", and in that of {others[0]}"
+                reason += f" and {len(others) - 1} more" if others[1:] else ""
+                reason += "; --board names yours"
+            return cls(flags, reason)
         reason = (
             "an example with such a processor, as no board here has flash where its code lies; "
             "--board takes another"
@@ -126,6 +134,7 @@ class _Choice:
 
 
 def _answer(trace: Trace, choice: _Choice, *, json: bool, described: ProgramFile | None) -> None:
+    _refuse_failed_start(trace)
     reason = flash_alone(trace.info)
     if reason and not choice.is_given:
         _answer_flash_alone(trace, reason, json=json, described=described)
@@ -134,7 +143,7 @@ def _answer(trace: Trace, choice: _Choice, *, json: bool, described: ProgramFile
     design = flags.one_design(_ONE_DESIGN)
     with stoppable() as should_continue, counting("replays") as progress:
         answers = first_answers(trace, design, progress=progress, should_continue=should_continue)
-    commands = _next_commands(trace.path, choice, answers)
+    commands = _next_commands(trace, choice, answers)
     if json:
         print_json(
             {
@@ -154,6 +163,26 @@ def _answer(trace: Trace, choice: _Choice, *, json: bool, described: ProgramFile
     for text in answers.notes:
         note(f"note: {text}")
     _show_next(commands)
+
+
+def _refuse_failed_start(trace: Trace) -> None:
+    """Refuse a recording that was ended when hardly an instruction had been executed.
+
+    Raises:
+        FlashpagerError: if the program did not begin its work.
+
+    """
+    info = trace.info
+    executed = (info.instructions or 0) + (info.outside_instructions or 0)
+    if info.ending.is_complete or info.instructions is None or executed >= _STARTED:
+        return
+    message = (
+        f"{trace.path}: the recording was ended after {counted(executed, 'instruction')}, so the "
+        "program hung at its start, and no time can be told: is it linked for this machine, with "
+        "its first instruction where the machine begins? 'flashpager trace info' has what it "
+        "executed"
+    )
+    raise FlashpagerError(message)
 
 
 def _answer_flash_alone(
@@ -210,6 +239,9 @@ def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) 
     lines = "with source lines" if program.has_lines else "no source lines (compile with -g)"
     out.print(f"debug information: {counted(program.functions, 'named function')}, {lines}")
     out.print(f"boards: {_boards_text(boards)}")
+    address = internal_flash(program)
+    if address is not None and not any(one.has_its_flash for one in boards):
+        out.print(_internal_flash_text(address))
     if program.kind == "firmware":
         out.print(f"emulators: {escape(_emulators_text(file, program))}")
     out.print()
@@ -237,6 +269,16 @@ def _boards_text(boards: list[SuitingBoard]) -> str:
     return f"{text} (such a processor, but flash elsewhere)"
 
 
+def _internal_flash_text(address: int) -> str:
+    """Return a text on what can be answered for code in an internal flash that no board has."""
+    return (
+        f"its code lies at {address:#x}, where such chips have internal flash: only the boards of "
+        "an STM32F4 have one here, with its wait states and its cache. The time that yours loses "
+        "is not known without a board file of it (docs/xip.md, Internal flash); which functions "
+        "execute most is known ('flashpager attribute')"
+    )
+
+
 def _emulators_text(file: Path, program: ProgramFile) -> str:
     candidates = machines.suiting(file, program)
     if not candidates:
@@ -248,14 +290,14 @@ def _emulators_text(file: Path, program: ProgramFile) -> str:
 def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
     row, run, lost = answers.row, answers.row.run, answers.lost_share
     board = choice.flags.board
-    basis = f"on {board} ({choice.reason})" if board else f"({choice.reason})"
+    basis = f", on {board} ({choice.reason})" if board else f" ({choice.reason})"
     note_loop(trace.path, trace.info)
     if not trace.info.ending.is_complete:
         ran = counted(trace.info.runs, "run")
         ending = escape(how_it_ended(trace.info.ending))
         out.print(f"[bold]{ending}[/bold]: the answers are of the {ran} of code until then")
     if run is None or lost is None:
-        out.print(f"[bold]{mebibytes(row.time)}[/bold] from flash {escape(basis)}")
+        out.print(f"[bold]{mebibytes(row.time)}[/bold] from flash{escape(basis)}")
     else:
         share = f"[bold]{percent(lost, 1)}[/bold] of the time"
         times = f"[bold]{significant(run.slowdown, 3)} times[/bold] as long as from RAM"
@@ -265,7 +307,7 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
                 f"({escape(choice.reason)})"
             )
         else:
-            out.print(f"{share} is lost to flash: {times}, {escape(basis)}")
+            out.print(f"{share} is lost to flash: {times}{escape(basis)}")
     console.say_warm_up(trace.info)
     if answers.few is None:
         out.print(f"functions for RAM: {escape(answers.why_none)}")
@@ -294,16 +336,18 @@ def few_text(few: FewFunctions) -> str:
     return f"{size} {gain}: {names}"
 
 
-def _next_commands(path: Path, choice: _Choice, answers: FirstAnswers) -> list[tuple[str, str]]:
+def _next_commands(opened: Trace, choice: _Choice, answers: FirstAnswers) -> list[tuple[str, str]]:
     """Return the commands to type next, each with its purpose."""
+    path = opened.path
     trace = shlex.quote(str(path))
     commands = [(f"flashpager simulate {trace}{choice.words}", "where the time goes")]
     if answers.few is not None:
         ram = max(_LEAST_RAM, 1 << (answers.few.ram_bytes - 1).bit_length())
         pin = f"flashpager pin {trace}{choice.words} --ram {format_size(ram)} -o pinned.txt"
         commands.append((pin, "functions for RAM; --map FILE --format gnu-ld for a linker"))
-    layout = f"flashpager layout {trace}{choice.words} -o order.txt"
-    commands.append((layout, "an order, if nothing is pinned; 'pin --order' does both"))
+    if any(image.symbols for image in opened.info.images):
+        layout = f"flashpager layout {trace}{choice.words} -o order.txt"
+        commands.append((layout, "an order, if nothing is pinned; 'pin --order' does both"))
     report = f"flashpager report {trace}{choice.words} -o {shlex.quote(path.stem + '.html')}"
     commands.append((report, "the same as pictures"))
     return commands
