@@ -847,6 +847,67 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]
     assert f"{len(rest)} units in its order" in message
 
 
+#: The firmware with short calls, for which the linker adds veneers between flash and RAM.
+NEAR = ("make", "-s", "-C", str(ROOT / "examples/firmware"), "OPTIMIZE=-Os")
+
+
+#: Functions that call one another and the rest by short calls.
+MANY = "get16,get32,put16,put32,random_next,times2,mix_column,sha256_init,hmac_sha256"
+
+
+@pytest.mark.parametrize("own", ["get16,get32", MANY], ids=["few", "many"])
+@pytest.mark.parametrize(
+    "reads", [(), ("--with-reads", "--section", ".text")], ids=["executed", "read"]
+)
+def test_veneers_are_counted(tmp_path: Path, reads: tuple[str, ...], own: str) -> None:
+    """The misses of a link with few veneers lie in the range that pin gives; of many, near it."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    subprocess.run([*NEAR, f"BUILD={tmp_path}"], check=True)
+    before = record_firmware(tmp_path / "card-firmware.elf", tmp_path / "old.trace", *reads)
+    # The map and the program that were recorded stay, as pin reads the program.
+    old, lines = tmp_path / "old.map", tmp_path / "to-ram.ld"
+    shutil.copy(tmp_path / "card-firmware.map", old)
+    search = ("pin", before, *SERIAL_NOR, "--map", old, "--always", own, "--seconds", "0.1")
+    curve = flashpager(*search, "--ram", "2K", "--json").json["curve"]
+    ram = ("--ram", str(curve[own.count(",")]["ram_bytes"]))
+    result = flashpager(*search, *ram, "--format", "gnu-ld", "-o", lines, "--json").json
+    [note] = [note for note in result["coverage"]["notes"] if "veneer" in note]
+    counted = re.search(
+        r"with (\d+) veneers? behind the code in flash (\d+)(?: to (\d+))? misses", note
+    )
+    assert counted is not None, note
+    fewest, most = int(counted[2]), int(counted[3] or counted[2])
+    assert ("in any order of them" in note) == (int(counted[1]) <= 4)
+    subprocess.run([*NEAR, f"BUILD={tmp_path}", f"PINNED={lines}"], check=True)
+    elf = tmp_path / "card-firmware.elf"
+    after = record_firmware(elf, tmp_path / "new.trace", *reads)
+    veneers = [name for name in function_addresses(elf) if name.endswith("_veneer")]
+    addresses = function_addresses(elf)
+    in_flash = [name for name in veneers if addresses[name] < 0x2000_0000]
+    assert len(in_flash) == int(counted[1])
+    recorded = flashpager("simulate", after, *SERIAL_NOR, "--json").json["counts"]["misses"]
+    # Drawn orders need not have the linker's among them, and their range may be a little narrow.
+    beyond = 0 if "in any order of them" in note else (most - fewest) // 2
+    assert fewest - beyond <= recorded <= most + beyond
+    assert fewest <= result["after"][0]["counts"]["misses"] <= most
+    # The table has no veneers, and would be wrong.
+    assert result["curve"][-1]["misses"] < fewest
+
+
+def test_an_order_beside_code_in_ram_notes_veneers(tmp_path: Path) -> None:
+    """An order for a program with functions in RAM says that it leaves veneers out."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    subprocess.run([*NEAR, f"BUILD={tmp_path}"], check=True)
+    before = record_firmware(tmp_path / "card-firmware.elf", tmp_path / "old.trace")
+    resident = tmp_path / "resident.txt"
+    resident.write_text("get16\nget32\n", encoding="utf-8")
+    order = ("--resident", resident, "--evaluations", "32")
+    noted = " ".join(flashpager("layout", before, *SERIAL_NOR, *order).err.split())
+    assert "the linker adds a veneer of 8 bytes for each callee" in noted
+    assert "which the prediction leaves out" in noted
+    assert "veneer" not in flashpager("layout", before, *SERIAL_NOR, *order[2:]).err
+
+
 def test_pinned_functions_leave_holes(tmp_path: Path) -> None:
     """With holes no function in flash moves, and the prediction holds for the program linked so."""
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")

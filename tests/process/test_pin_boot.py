@@ -362,9 +362,7 @@ def test_calls_out_of_reach_are_noted(tmp_path: Path) -> None:
     (counts,) = re.findall(pattern, noted)
     assert "a veneer of 8 bytes for each callee" in noted
     # Each of these calls executes one instruction more, which the next recording has.
-    (left_out,) = re.findall(
-        r"leaves out \((\d+) more instructions?, [\d.]+ % of the time\)", noted
-    )
+    (left_out,) = re.findall(r"\((\d+) more instructions?, [\d.]+ % of the time[;)]", noted)
     more = int(left_out)
     new = recorded(linked(tmp_path, "new.elf"))
     before, after = (

@@ -25,7 +25,7 @@ pub use baseline::Baseline;
 pub use builds::{Build, JointUnits, MatchNames, MatchedBuilds};
 pub use edit::{AddedCode, LinkEdit};
 pub use order::Order;
-pub use place::{UnitPlacement, place};
+pub use place::{UnitPlacement, place, place_with_code};
 pub use profile::Profile;
 pub use search::{Annealer, Budget, Cooling, Evaluations, SearchResult};
 pub use sequence::{Piece, PieceSequence};

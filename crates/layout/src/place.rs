@@ -32,6 +32,28 @@ pub fn place(units: &Units, order: &Order) -> Result<UnitPlacement> {
     place_parts(units, order.numbers().iter().map(unit_part(units)), "laid out anew")
 }
 
+/// Lays the units out as [`place`] does, with code behind the movable ones that the recorded image does
+/// not have. Returns its offset, too.
+///
+/// # Errors
+/// An image beyond 4 GiB.
+pub fn place_with_code(
+    units: &Units,
+    order: &Order,
+    bytes: u32,
+    align: u32,
+) -> Result<(UnitPlacement, u32)> {
+    let added = PlacedPart { unit: None, bytes, align, room: Room::default() };
+    let parts = order.numbers().iter().map(unit_part(units)).chain([added]);
+    let placement = place_parts(units, parts, "laid out anew")?;
+    let end = |number: &u32| {
+        let number = *number as usize;
+        placement.offsets[number] + units.all()[number].bytes
+    };
+    let code_end = order.numbers().iter().map(end).max().unwrap_or(units.start());
+    Ok((placement, code_end.next_multiple_of(align)))
+}
+
 /// Places parts as [`lay_out_parts`] does. `how` begins the error.
 ///
 /// # Errors
@@ -328,6 +350,16 @@ mod tests {
         assert_eq!(without_a(&units)[3..], [12, 24]);
         assert_eq!(without_a(&held)[3..], [20, 32], "an order holds them");
         assert_eq!(offsets(&held, ["b", "a", "c"]), [8, 0, 16, 24, 32]);
+    }
+
+    /// By hand: code of 8 bytes behind the 20 of the functions begins at 24, and the data moves on.
+    #[test]
+    fn added_code_lies_between_functions_and_data() {
+        let units = with_data();
+        let order = Order::original(&units);
+        let (placement, code) = place_with_code(&units, &order, 8, 8).expect("a small image");
+        assert_eq!(code, 24);
+        assert_eq!(placement.offsets, [0, 8, 14, 32, 40]);
     }
 
     /// By hand: reads of padding and of what lies behind it move with the text before, those that

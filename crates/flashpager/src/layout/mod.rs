@@ -26,6 +26,7 @@ mod search;
 mod slots;
 mod traces;
 mod units;
+mod veneers;
 
 use flashpager_base::{ProgressFn, Result};
 pub use flashpager_layout::{

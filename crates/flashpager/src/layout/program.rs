@@ -10,6 +10,7 @@ use super::names::NamedUnits;
 use super::request::LayoutRequest;
 use super::traces::TraceSet;
 use super::units::{Coverage, check_named, executed_share, units};
+use super::veneers::Veneers;
 use crate::linked::LinkedProgram;
 
 /// The units of a program, and their executions in the traces.
@@ -48,6 +49,9 @@ impl Program {
         } else {
             let named = NamedUnits::of(&recorded_units, traces.info(), &request.resident)?;
             notes.extend(named.notes);
+            if let Some(veneers) = Veneers::of(traces, &recorded_units, &named.numbers)? {
+                notes.push(veneers.note(&[], None));
+            }
             let names = named.numbers.iter();
             let names = names.map(|number| recorded_units.all()[*number as usize].name.as_str());
             recorded_units.with_resident(names)?

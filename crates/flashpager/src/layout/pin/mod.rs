@@ -49,7 +49,7 @@ use judge::judged;
 use prepare::{Prepared, loaded};
 use problem::PinProblem;
 use request::check_executes_from_ram;
-use veneers::note_of_veneers;
+use veneers::with_veneers;
 use whole::{WholeReplay, scored_links};
 
 pub use answer::{ColdCall, JointLayout, PinProgress, PinStep, Pinning};
@@ -110,7 +110,9 @@ pub fn pin(
     let edits = (executed.as_slice(), request.order, before.link_ns);
     let (untouched, pinned_later) = whole.after_a_commit(&best.pinned, &best.order, edits)?;
     let mut coverage = prepared.coverage;
-    coverage.notes.extend(note_of_veneers(&traces, &units, &best.pinned, &after.rows)?);
+    let chosen = (best.pinned.as_slice(), best.order.as_slice());
+    let (after, note) = with_veneers(after, (&traces, &units), &whole, chosen, before.link_ns)?;
+    coverage.notes.extend(note);
     let ram_bytes = problem.ram_bytes(&best.pinned);
     Ok(Pinning {
         ram_bytes,

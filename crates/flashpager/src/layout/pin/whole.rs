@@ -2,12 +2,13 @@
 
 use flashpager_base::random::SplitMix64;
 use flashpager_base::{Error, Result};
-use flashpager_layout::{Order, UnitPlacement, Units, place};
+use flashpager_layout::{Order, UnitPlacement, Units, place, place_with_code};
+use flashpager_trace::Run;
 use rayon::prelude::*;
 
 use super::super::answer::CommitTimes;
 use super::super::luck::{DrawKind, LinkDraws};
-use super::super::replays::{FoldedTrace, replayed_at, times_ns};
+use super::super::replays::{FoldedTrace, replayed_at, replayed_with, times_ns};
 use super::super::traces::TraceSet;
 use super::copy::copy_ns;
 use super::order::in_flash;
@@ -110,6 +111,30 @@ impl<'a> WholeReplay<'a> {
             count => times_ns.iter().sum::<f64>() / count as f64,
         };
         Ok(WholeResult { rows, time_ns, link_ns, image_bytes: placement.image_bytes })
+    }
+
+    /// Replays traces in the one link that [`WholeReplay::of`] replays, with code of so many bytes and
+    /// of an alignment behind the functions. `added` has the runs of its parts, by its offset.
+    ///
+    /// # Errors
+    /// The errors of the replay.
+    pub(super) fn with_code(
+        &self,
+        (pinned, order): (&[u32], &[u32]),
+        (bytes, align): (u32, u32),
+        added: &dyn Fn(u32) -> Vec<Vec<Run>>,
+        folded: &[FoldedTrace<'_>],
+    ) -> Result<WholeResult> {
+        let units = self.units.with_resident_numbers(pinned);
+        let (placement, first) = if self.links.is_empty() {
+            place_with_code(&units, &in_flash(&units, order)?, bytes, align)?
+        } else {
+            place_with_code(self.units, &Order::original(self.units), bytes, align)?
+        };
+        let rows = replayed_with((&placement, &added(first)), &units, &self.designs, folded)?;
+        let link_ns = times_ns(&rows, 1, &self.weights)[0];
+        let image_bytes = placement.image_bytes;
+        Ok(WholeResult { rows, time_ns: link_ns, link_ns, image_bytes })
     }
 
     /// The times of `links` of the program in nanoseconds. Resident ones of the `units` are not in
