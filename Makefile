@@ -29,7 +29,7 @@ unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
 # its tests and the benches.
 CARGO_FLAGS := --release --locked
 # The store in C is compiled in, and the recorders in C are built beside.
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts boards cores runtime/medium \
+RUST_SOURCES := Cargo.toml Cargo.lock docs/part.schema.json $(shell find crates parts boards cores runtime/medium \
     runtime/compress runtime/swap runtime/pager runtime/third_party recorders/qemu recorders/step \
     recorders/stream -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
 # Of x86-64 alone.

@@ -32,8 +32,8 @@ def _schema() -> dict[str, Any]:
     return schema
 
 
-def test_the_schema_is_current() -> None:
-    """If this fails: flashpager parts schema > docs/part.schema.json."""
+def test_the_schema_is_the_published_one() -> None:
+    """Another test holds the file equal to the types (`crates/media/src/datasheet/schema.rs`)."""
     assert flashpager("parts", "schema").out == SCHEMA.read_text(encoding="utf-8")
 
 

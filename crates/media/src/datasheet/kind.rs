@@ -1,10 +1,10 @@
 //! Kinds of memory.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kind of memory that a part is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryKind {
     /// NAND flash: pages are read through a data register.

@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 
 use flashpager_base::named;
 use flashpager_base::sizes::SMALL_PAGE_BYTES;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use facts::Fact;
@@ -37,7 +36,8 @@ pub(crate) use number::stated;
 pub(crate) use spi::COMMAND_BITS;
 
 /// The place where errors are corrected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EccPlace {
     /// The host corrects, a codeword at a time.
@@ -53,7 +53,8 @@ named! {
 }
 
 /// Error correction of a NAND part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ecc {
     /// The place where errors are corrected.
@@ -67,7 +68,8 @@ pub struct Ecc {
 }
 
 /// A flash part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// The name, as on the package.

@@ -1,6 +1,5 @@
 //! A number together with the place it was read.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The word in a source that marks a number nobody has checked.
@@ -12,9 +11,10 @@ pub(super) fn is_unverified(source: &str) -> bool {
 }
 
 /// A number and its source.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Sourced_{T}")]
+#[cfg_attr(test, schemars(rename = "Sourced_{T}"))]
 pub struct Sourced<T> {
     /// The number, in the unit that the field's name ends with.
     pub value: T,

@@ -1,12 +1,12 @@
 //! The table `[onenand]`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number::Sourced;
 
 /// The table `[onenand]`: a NAND array behind RAM buffers that the host reads like memory.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OneNand {
     /// Cycle of an asynchronous access to a buffer or a register.

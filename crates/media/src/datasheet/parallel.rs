@@ -1,12 +1,12 @@
 //! The table `[parallel]`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number::Sourced;
 
 /// The table `[parallel]`: memory on an address bus, read word by word in place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Parallel {
     /// Time from an address to its word.

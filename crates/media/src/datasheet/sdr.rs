@@ -2,7 +2,6 @@
 //!
 //! The timing modes are ONFI's, with the values of Linux's `nand_timings.c`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number::Sourced;
@@ -13,7 +12,8 @@ macro_rules! parameters {
     ($($(#[$doc:meta])* $name:ident $(= [$($mode:literal),*])?;)*) => {
         /// The table `[sdr]` of a raw NAND part: AC parameters in ns, named as in datasheets. A
         /// parameter that is absent has the value of the timing mode.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields)]
         pub struct Sdr {
             /// ONFI SDR timing mode, 0 to 5.

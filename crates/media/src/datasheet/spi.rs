@@ -1,6 +1,5 @@
 //! The table `[spi]`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number::Sourced;
@@ -10,7 +9,8 @@ use crate::bus::words;
 pub(crate) const COMMAND_BITS: u32 = 8;
 
 /// A read mode: the lines and clocks of a read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReadMode {
     /// Lines of command, address and data, such as `1-4-4`. A continuous read that needs no
@@ -74,7 +74,8 @@ impl ReadMode {
 }
 
 /// The table `[spi]`: clock and read modes of a serial part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Spi {
     /// Fastest clock.

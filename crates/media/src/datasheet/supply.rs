@@ -1,12 +1,12 @@
 //! The supply of a part: its voltage and its currents.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number::Sourced;
 
 /// The table `[supply]`: voltage and currents of a part.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Supply {
     /// Supply voltage at which energy is computed.
