@@ -14,6 +14,8 @@ class SuitingBoard:
     name: str
     #: True if the program's code lies where the board has its flash.
     has_its_flash: bool
+    #: The address of the program's code if this is internal flash of the board; else None.
+    internal_flash: int | None = None
 
 
 def suiting_boards(program: ProgramFile) -> list[SuitingBoard]:
@@ -32,7 +34,8 @@ def suiting_boards(program: ProgramFile) -> list[SuitingBoard]:
             not board.instruction_sets or board.instruction_sets[0] == program.instruction_set
         )
         rank = (not has_its_flash, not is_native, board.flash is None, place)
-        matches.append((rank, SuitingBoard(name, has_its_flash)))
+        address = internal_flash(program) if has_its_flash else None
+        matches.append((rank, SuitingBoard(name, has_its_flash, address)))
     return [board for _, board in sorted(matches, key=lambda one: one[0])]
 
 

@@ -39,7 +39,7 @@ from flashpager.record.trace import Trace, how_it_ended
 _LISTED = 4
 #: Smallest share of the lost time that is much of it.
 _MUCH = 0.1
-#: Instructions that a program that began its work has executed.
+#: Fewest instructions of a program that has begun its work.
 _STARTED = 100
 #: Smallest RAM for functions in a proposed command, in bytes.
 _LEAST_RAM = 1024
@@ -113,6 +113,8 @@ class _Choice:
             return cls(given, "no board given, none suits")
         first = boards[0]
         flags = replace(given, board=first.name)
+        if first.internal_flash is not None:
+            return cls(flags, _stm32f4_text(first.internal_flash))
         if first.has_its_flash:
             others = [one.name for one in boards[1:] if one.has_its_flash]
             reason = "its code lies in this board's flash"
@@ -166,7 +168,7 @@ def _answer(trace: Trace, choice: _Choice, *, json: bool, described: ProgramFile
 
 
 def _refuse_failed_start(trace: Trace) -> None:
-    """Refuse a recording that was ended when hardly an instruction had been executed.
+    """Refuse a recording that was interrupted when hardly an instruction had been executed.
 
     Raises:
         FlashpagerError: if the program did not begin its work.
@@ -174,13 +176,12 @@ def _refuse_failed_start(trace: Trace) -> None:
     """
     info = trace.info
     executed = (info.instructions or 0) + (info.outside_instructions or 0)
-    if info.ending.is_complete or info.instructions is None or executed >= _STARTED:
+    if info.ending.name != "interrupted" or info.instructions is None or executed >= _STARTED:
         return
     message = (
-        f"{trace.path}: the recording was ended after {counted(executed, 'instruction')}, so the "
-        "program hung at its start, and no time can be told: is it linked for this machine, with "
-        "its first instruction where the machine begins? 'flashpager trace info' has what it "
-        "executed"
+        f"{trace.path}: the recording was stopped after {counted(executed, 'instruction')}, before "
+        "the program began its work: is it linked for this machine, with its first instruction "
+        "where the machine begins? 'flashpager trace info' shows the instructions it executed"
     )
     raise FlashpagerError(message)
 
@@ -267,6 +268,15 @@ def _boards_text(boards: list[SuitingBoard]) -> str:
     if matching:
         return f"{text} (flash at its addresses)"
     return f"{text} (such a processor, but flash elsewhere)"
+
+
+def _stm32f4_text(address: int) -> str:
+    """Return the reason for a board whose internal flash lies where other chips have theirs."""
+    return (
+        f"its code lies at {address:#x}, as in most STM32s, and the numbers are an STM32F4's; on "
+        "another chip (F3, F7, G4, H7, L4 ...) the time is not known without a board file; "
+        "--board names yours"
+    )
 
 
 def _internal_flash_text(address: int) -> str:
