@@ -233,6 +233,30 @@ def test_loops_may_be_stated(card: tuple[Path, Path], tmp_path: Path) -> None:
     assert "is no PLACE=N" in fails(*flags, "--bound", "--loops", "memcpy+0x2=many")
 
 
+def test_stated_loops_with_totals(card: tuple[Path, Path]) -> None:
+    """With both options the condition names both limits, and loops that never ran are noted."""
+    _, trace = card
+    flags = ("simulate", trace, "--board", "rp2040", "--cache", "2K", "--calls", "radio_poll")
+    recorded = flashpager(*flags, "--bound", "--json").json["bounds"][0]["loops"]
+    never = {each["place"] for each in recorded if each["iterations"] == 0}
+    assert len(never) == 1
+    whole = "if no loop runs more often than --loops states"
+    total = ", nor more often in a call than in the worst recorded one"
+    for most, source in ((0, "by --loops"), (5, "in the trace")):
+        stated = [
+            word
+            for each in recorded
+            for word in ("--loops", f"{each['place']}={each['iterations'] or most}")
+        ]
+        with_totals = flashpager(*flags, "--bound", "--totals", *stated)
+        assert f"{whole}{total}" in " ".join(with_totals.out.split())
+        sentence = f"1 loop of {len(recorded)} does not run {source}, nor in the bound"
+        assert sentence in " ".join(with_totals.err.split())
+        without = flashpager(*flags, "--bound", *stated)
+        assert total not in " ".join(without.out.split())
+        assert (sentence in " ".join(without.err.split())) == (most == 0)
+
+
 def test_what_has_no_bound_is_refused(card: tuple[Path, Path], tmp_path: Path) -> None:
     """Other policies, options without --bound, reads and unknown functions are refused."""
     elf, trace = card

@@ -48,7 +48,8 @@ class BoundFlags:
         bool,
         typer.Option(
             "--totals",
-            help="With --bound: no loop runs more often in a call than in the worst recorded one.",
+            help="With --bound: no loop runs more often in a call than in the worst recorded one, "
+            "also with --loops.",
         ),
     ] = False
 

@@ -53,6 +53,8 @@ def lines(bound: CallBound) -> list[str]:
         condition = ", if no loop runs more often than recorded"
     else:
         condition = ", if no loop runs more often than --loops states"
+    if any(each.in_call is not None for each in bound.loops):
+        condition += ", nor more often in a call than in the worst recorded one"
     misses = counted(bound.misses, "miss")
     described = [f"a call of {bound.function}: {misses} at most, from any state{condition}"]
     if bound.first_call_misses is not None:
@@ -84,14 +86,25 @@ def _set_line(each: OverfullSet) -> str:
 def notes(bound: CallBound) -> list[str]:
     """Return what the bound takes for granted, and what is not in it."""
     found = ["interrupts during the call, and constants that it reads, are not in the bound"]
-    never = sum(each.iterations == 0 for each in bound.loops)
-    if bound.has_recorded_loops and never:
-        loops = counted(never, "loop")
-        verb = "does" if never == 1 else "do"
-        found.append(f"{loops} of {len(bound.loops)} {verb} not run in the trace, nor in the bound")
+    found += _loops_that_never_run(bound)
     if bound.left:
         calls = counted(bound.left, "recorded call")
         found.append(f"{calls} not followed to the end: an interrupt came, or the trace ended")
     if bound.in_ram:
         found.append(f"code in RAM has no misses: {', '.join(bound.in_ram)}")
+    return found
+
+
+def _loops_that_never_run(bound: CallBound) -> list[str]:
+    """Return a note on the loops that the bound takes not to run at all, if there are any."""
+    stated = sum(each.iterations == 0 for each in bound.loops)
+    recorded = sum(each.in_call == 0 and each.iterations != 0 for each in bound.loops)
+    if bound.has_recorded_loops:
+        stated, recorded = 0, stated + recorded
+    found = []
+    for never, source in ((recorded, "in the trace"), (stated, "by --loops")):
+        if never:
+            loops = counted(never, "loop")
+            verb = "does" if never == 1 else "do"
+            found.append(f"{loops} of {len(bound.loops)} {verb} not run {source}, nor in the bound")
     return found
