@@ -193,7 +193,10 @@ def test_simulate_shows_the_ceiling() -> None:
     said = flashpager(*given, "--json").json
     share = 100 * said["ceiling"]["share_of_order"]
     assert 0 < share < 100
-    assert f"ceiling of this order and cache page: {share:.1f} %" in flashpager(*given).out
+    text = " ".join(flashpager(*given).out.split())
+    assert f"this design has {share:.1f} % of the ceiling of this order and cache page" in text
+    nor = 100 * said["ceiling"]["traces"][0]["of_order"]["nor"]["nor_ratio"]
+    assert f"cache page (the ceiling is {nor:.1f} % of NOR)" in text
 
 
 @pytest.mark.parametrize(
@@ -204,5 +207,26 @@ def test_simulate_shows_the_ceiling() -> None:
     ],
 )
 def test_refused(given: Sequence[str], said: str) -> None:
-    """Designs without a bound are refused by what they are."""
+    """The refusal of a design without a ceiling names the reason."""
     assert said in fails("simulate", CARD, *given, "--ceiling")
+
+
+def test_explore_without_a_ceiling() -> None:
+    """Designs without ceilings are refused at once; a best design without one is answered."""
+    in_place = ("explore", CARD, "--board", "rp2040", "--cache", "2K,4K", "--ceiling")
+    assert "--ceiling: no design has a ceiling: " in fails(*in_place)
+    both = (
+        "explore",
+        CARD,
+        "--part",
+        "K9F1208Q0B,W25Q128JV",
+        "--cache",
+        "1K",
+        "--cache-page",
+        "64",
+    )
+    answer = flashpager(*both, "--policy", "lru", "--ceiling", "--json")
+    assert answer.json["answer"]["best"]["part"] == "W25Q128JV"
+    assert answer.json["answer"]["no_ceiling"] == "W25Q128JV is read in place"
+    assert "ceiling" not in answer.json["answer"]
+    assert "the best design has no ceiling: W25Q128JV is read in place" in answer.err

@@ -35,7 +35,7 @@ from flashpager.cli.explore_view import (
 from flashpager.cli.functions import PageUnit
 from flashpager.cli.long import note_flash_alone
 from flashpager.judge.answer import Answer, DesignRow, answer
-from flashpager.judge.ceiling import CeilingShares
+from flashpager.judge.ceiling import CeilingShares, without_ceiling
 from flashpager.judge.losses import Losses
 from flashpager.judge.uncounted import uncounted
 from flashpager.replay import table
@@ -89,9 +89,10 @@ def explore(
     result = answer(frame, query.needs, weights=query.weights, block_bytes=query.block_bytes)
     hardware = _hardware_cache(query, frame, result.best, flags.pin)
     ceiling = _ceiling(query, frame, result.best) if flags.ceiling else None
+    no_ceiling = _no_ceiling(query, frame, result.best) if flags.ceiling else None
     with held_to([each.said for each in result.unmet]):
         if json:
-            answer_fields = _answer_fields(result, hardware, ceiling)
+            answer_fields = _answer_fields(result, hardware, ceiling, no_ceiling)
             column = table.sort_column(flags.sort)
             print_json(_as_json(query, frame, result, answer_fields, column))
         else:
@@ -99,6 +100,8 @@ def explore(
             if ceiling is not None:
                 for line in ceiling.lines("the best design"):
                     out.print(line)
+        if no_ceiling is not None:
+            note(f"note: the best design has no ceiling: {no_ceiling}")
         explained = rows_of(frame, result.best) if query.has_needs else frame
         explain([*query.without_warm_up, *query.impossible], explained)
 
@@ -168,12 +171,19 @@ def _hardware_cache(
 def _ceiling(
     query: ExploreQuery, frame: pl.DataFrame, best: DesignRow | None
 ) -> CeilingShares | None:
-    """Compare the best design with its ceilings; None if no design meets the needs."""
-    if best is None:
+    """Compare the best design with its ceilings; None if there is none, or it has no ceilings."""
+    if best is None or _no_ceiling(query, frame, best) is not None:
         return None
     place = _place_of(frame, best, len(query.designs))
     rows = frame[place :: len(query.designs)].to_dicts()
     return CeilingShares.of_rows(query.traces, query.designs[place], rows, query.weights)
+
+
+def _no_ceiling(query: ExploreQuery, frame: pl.DataFrame, best: DesignRow | None) -> str | None:
+    """Return the reason why the best design has no ceilings; None if it has them."""
+    if best is None:
+        return None
+    return without_ceiling(query.designs[_place_of(frame, best, len(query.designs))])
 
 
 def _place_of(frame: pl.DataFrame, best: DesignRow, designs: int) -> int:
@@ -241,9 +251,12 @@ def _as_json(
 
 
 def _answer_fields(
-    result: Answer, hardware: HardwareCache | None, ceiling: CeilingShares | None
+    result: Answer,
+    hardware: HardwareCache | None,
+    ceiling: CeilingShares | None,
+    no_ceiling: str | None,
 ) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
+    fields: dict[str, Any] = {} if no_ceiling is None else {"no_ceiling": no_ceiling}
     if ceiling is not None:
         fields["ceiling"] = ceiling.as_dict()
     if hardware is not None:

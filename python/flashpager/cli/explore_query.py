@@ -15,6 +15,7 @@ from flashpager.cli import console, options
 from flashpager.cli.console import NotMetError, note
 from flashpager.cli.long import note_loop
 from flashpager.judge.answer import COMBINED_COLUMNS
+from flashpager.judge.ceiling import without_ceiling
 from flashpager.record.trace import Trace, how_it_ended
 from flashpager.replay import table
 from flashpager.space.file import SpaceFile
@@ -172,6 +173,8 @@ def read_query(
         tried, swept = sweep(tried, [trace.info for trace in opened], is_on_board=is_on_board)
         checked = tried.possible_designs()
     designs, without_warm_up = _with_warm_up(checked.possible, opened)
+    if flags.ceiling:
+        _refuse_without_ceiling(designs)
     has_processor = any(one.processor is not None for one in designs)
     options.check_slowdown(needs, has_processor=has_processor)
     varied = {*tried.axes, *(["cache_bytes"] if tried.ram_bytes else [])}
@@ -191,6 +194,19 @@ def read_query(
         unsaid=unsaid,
         swept=swept,
     )
+
+
+def _refuse_without_ceiling(designs: Sequence[Design]) -> None:
+    """Refuse ``--ceiling`` before anything is replayed if no design has ceilings.
+
+    Raises:
+        FlashpagerError: if no design has ceilings.
+
+    """
+    reasons = [without_ceiling(design) for design in designs]
+    if reasons and reasons[0] is not None and None not in reasons:
+        message = f"--ceiling: no design has a ceiling: {reasons[0]}; leave it out"
+        raise FlashpagerError(message)
 
 
 def sort_column(name: str, *, is_of_several: bool) -> str:

@@ -99,7 +99,8 @@ Ceiling = Annotated[
     bool,
     typer.Option(
         "--ceiling",
-        help="Also show how far the design is from what no order, page size or policy can pass.",
+        help="Also compare the design with its ceilings: the speeds that no policy, and no order "
+        "or page size, can exceed.",
     ),
 ]
 #: Values of ``--board``: a name of ``flashpager boards``, or a file.

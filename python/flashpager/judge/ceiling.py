@@ -1,4 +1,4 @@
-"""How far a design is from the ceilings: the least time that could be reached in its place."""
+"""The distance of a design from its ceilings: its speed as a share of the fastest possible."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,10 @@ from flashpager import _engine
 from flashpager._engine import Ceiling, Ceilings, Design, Row
 from flashpager.base.quantities import counted, percent
 from flashpager.record.trace import Trace
+from flashpager.space.setting import is_in_place
+
+#: The ceiling of any order in words, as the end of "a share".
+OF_ANY_ORDER = "of the speed that no order, page size or policy can pass"
 
 
 @dataclass(frozen=True)
@@ -95,13 +99,12 @@ class CeilingShares:
         ram = counted(self.ceilings[0].ram_bytes, "byte")
         return [
             (
-                f"ceiling: {subject} has {percent(self.of_any_order, 1)} of the speed that no "
-                f"order, page size or policy can pass in {ram} of RAM"
-                f"{_of_nor(self.any_order_of_nor)}"
+                f"ceiling: {subject} has {percent(self.of_any_order, 1)} {OF_ANY_ORDER} in {ram} "
+                f"of RAM{_of_nor(self.any_order_of_nor)}"
             ),
             (
-                f"ceiling of this order and cache page: {percent(self.of_order, 1)}"
-                f"{_of_nor(self.order_of_nor)}"
+                f"{subject} has {percent(self.of_order, 1)} of the ceiling of this order and cache "
+                f"page{_of_nor(self.order_of_nor)}"
             ),
         ]
 
@@ -115,4 +118,13 @@ class CeilingShares:
 
 
 def _of_nor(ratio: float | None) -> str:
-    return "" if ratio is None else f", which is {percent(ratio, 1)} of NOR"
+    return "" if ratio is None else f" (the ceiling is {percent(ratio, 1)} of NOR)"
+
+
+def without_ceiling(design: Design) -> str | None:
+    """Return the reason why a design has no ceilings; None if it has them."""
+    if is_in_place(design.part):
+        return f"{design.part} is read in place"
+    if design.icache is not None:
+        return "a ceiling behind an instruction cache is not defined"
+    return None

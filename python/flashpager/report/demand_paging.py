@@ -22,7 +22,7 @@ from flashpager.base.quantities import duration, within
 from flashpager.choose.page_size import PageChoice
 from flashpager.choose.waterfall import Waterfall
 from flashpager.judge import attribution
-from flashpager.judge.ceiling import CeilingShares
+from flashpager.judge.ceiling import CeilingShares, without_ceiling
 from flashpager.plots import chosen, neighbours, space, steps, style, treemap
 from flashpager.record.trace import Trace
 from flashpager.replay import table
@@ -95,7 +95,7 @@ def _ceiling(
     trace: Path, design: Design, own: Row, sample: SamplePlan | None
 ) -> CeilingShares | None:
     """Compare the design with its ceilings; None if it has none, or only a sample was replayed."""
-    if sample is not None or design.icache is not None or is_in_place(design.part):
+    if sample is not None or without_ceiling(design) is not None:
         return None
     return CeilingShares.of_row(Trace.open(trace), design, own)
 

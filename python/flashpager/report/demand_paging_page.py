@@ -12,7 +12,7 @@ from flashpager.base.quantities import duration, percent, si, significant, withi
 from flashpager.choose.page_size import PageChoice
 from flashpager.choose.waterfall import Waterfall
 from flashpager.choose.waterfall import lines as waterfall_lines
-from flashpager.judge.ceiling import CeilingShares
+from flashpager.judge.ceiling import OF_ANY_ORDER, CeilingShares
 from flashpager.judge.uncounted import uncounted
 from flashpager.plots import space, steps, style
 from flashpager.record.trace import how_it_ended
@@ -99,13 +99,10 @@ def render(report: PagingReport) -> str:
 
 
 def _numbers_of_ceiling(ceiling: CeilingShares | None) -> list[tuple[str, str, str]]:
-    """Return the number that says how far the design is from its ceilings, if it has any."""
+    """Return the number with the design's share of its ceilings, if it has any."""
     if ceiling is None:
         return []
-    how = (
-        "of the speed that no order, page size or policy can pass; "
-        f"{percent(ceiling.of_order)} of that of this order and cache page"
-    )
+    how = f"{OF_ANY_ORDER}; {percent(ceiling.of_order)} of that of this order and cache page"
     return [("ceiling", percent(ceiling.of_any_order), how)]
 
 
