@@ -167,6 +167,21 @@ def test_bounds_are_printed(gapped: Path) -> None:
     assert small["misses"] == {"low": 7, "high": 10}
 
 
+def test_unchecked_needs_are_shown(gapped: Path) -> None:
+    """The needs of a board, costs that are not counted, and assumptions are in text and JSON."""
+    given = ("simulate", gapped, "--board", "micaz")
+    done = flashpager(*given)
+    answer = flashpager(*given, "--json").json
+    assert answer["unchecked"]
+    assert f"not checked with gaps: {', '.join(answer['unchecked'])}" in " ".join(done.err.split())
+    assert answer["not_counted"]
+    assert f"not counted: {'; '.join(answer['not_counted'])}" in " ".join(done.out.split())
+    assert answer["said"]["part"] == "board micaz"
+    pico = flashpager("simulate", gapped, "--board", "pico", "--json").json
+    assert pico["unchecked"] == []
+    assert "policy" in [each["field"] for each in pico["assumed"]]
+
+
 def test_a_processor_has_bounds_of_its_slowdown(gapped: Path) -> None:
     """The slowdown lies between that without and with the doubtful misses."""
     out = flashpager("simulate", gapped, "--board", "nrf5340-qspi").out

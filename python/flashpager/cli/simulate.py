@@ -49,7 +49,7 @@ from flashpager.cli.console import (
 from flashpager.cli.functions import FunctionFlags, simulate_functions
 from flashpager.cli.long import note_flash_alone, note_loop
 from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
-from flashpager.cli.windows import refuse_whole_answers, simulate_windows
+from flashpager.cli.windows import DesignSources, refuse_whole_answers, simulate_windows
 from flashpager.judge.ceiling import CeilingShares
 from flashpager.judge.homes import HomesGain, overfit_warning
 from flashpager.judge.homes import lines as lines_of_homes
@@ -258,7 +258,10 @@ def _simulate_windows(
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
     others = _UnpublishedFacts.of(flags).others(design)
     unchecked = [flag for flag, name in _NEEDS.items() if budget[name] not in (None, False)]
-    simulate_windows(trace, [design, *others], flags.origins(design), unchecked, json=json)
+    sources = DesignSources(
+        flags.origins(design), flags.sources(design), flags.assumed(design), unchecked
+    )
+    simulate_windows(trace, [design, *others], sources, json=json)
 
 
 def _check_training(train: str | None, warm_up: str | None, design: Design) -> None:

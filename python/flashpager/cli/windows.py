@@ -1,14 +1,16 @@
 """``flashpager simulate`` of a trace with gaps: each window by itself, as bounds."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 from rich.markup import escape
 
 from flashpager import _engine
 from flashpager._engine import CountBounds, Design, FlashpagerError, TraceInfo, WindowedResult
 from flashpager.base.quantities import duration, significant
-from flashpager.cli.console import counting, note, out, print_json
+from flashpager.cli.console import counting, note, out, print_json, say_uncounted
+from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 from flashpager.record.windows import captured_text, gaps_text
 from flashpager.space.setting import cache, medium
@@ -34,51 +36,68 @@ def refuse_whole_answers(trace: Trace, given: Mapping[str, object]) -> None:
         raise FlashpagerError(message)
 
 
+@dataclass(frozen=True)
+class DesignSources:
+    """The sources of a design's values, and the needs of its board that are not checked."""
+
+    #: The sources in words.
+    origins: str
+    #: The same for ``--json``: values that were given, and values that were assumed.
+    said: dict[str, Any]
+    assumed: list[dict[str, Any]]
+    #: Options of the board's needs, which are not checked with gaps.
+    unchecked: list[str]
+
+
 def simulate_windows(
-    trace: Trace, designs: Sequence[Design], origins: str, unchecked: Sequence[str], *, json: bool
+    trace: Trace, designs: Sequence[Design], sources: DesignSources, *, json: bool
 ) -> None:
     """Replay the windows of a trace through designs, and print bounds.
 
     Args:
         trace: a trace with gaps.
         designs: the design, and the same with other policies that its cache may have.
-        origins: the sources of the design's values.
-        unchecked: options of the board's needs, which are not checked with gaps.
+        sources: the sources of the design's values, and unchecked needs.
         json: True for ``--json``.
 
     """
     with counting("replays") as progress:
         results = [_engine.simulate_windows(trace.path, design, progress) for design in designs]
+    costs = uncounted([trace.info], designs[0])
     if json:
         print_json(
             {
                 "version": _engine.version(),
                 "trace": trace.described(),
                 **results[0].as_dict(),
+                "said": sources.said,
+                "assumed": sources.assumed,
+                "not_counted": costs,
+                "unchecked": sources.unchecked,
                 "policies": {
-                    design.policy: {"misses": _as_dict(each.misses), "unknown": each.unknown}
+                    design.policy: {
+                        "misses": each.misses and each.misses.as_dict(),
+                        "unknown": each.unknown,
+                    }
                     for design, each in zip(designs[1:], results[1:], strict=True)
                 },
             }
         )
         return
-    _show(trace.info, designs[0], results[0], origins)
+    _show(trace.info, designs[0], results[0], sources.origins)
+    say_uncounted(costs)
     for design, result in zip(designs[1:], results[1:], strict=True):
         note(f"not published: the evicted line; with {design.policy} {misses_text(result)}")
-    if unchecked:
-        note(f"note: needs of the board are not checked with gaps: {', '.join(unchecked)}")
-
-
-def _as_dict(bounds: CountBounds | None) -> dict[str, object] | None:
-    return None if bounds is None else {"low": bounds.low, "high": bounds.high}
+    if sources.unchecked:
+        unchecked = ", ".join(sources.unchecked)
+        note(f"note: needs of the board are not checked with gaps: {unchecked}")
 
 
 def _show(info: TraceInfo, design: Design, result: WindowedResult, origins: str) -> None:
     """Print the result of a design."""
-    frames = max(1, design.cache_bytes // design.cache_page_bytes)
     out.print(f"{escape(info.program)} ({info.architecture or 'unknown architecture'})")
     out.print(captured_text(info))
-    out.print(f"{medium(design, _flash_page_bytes(result))}; {cache(design, frames)}")
+    out.print(f"{medium(design, _flash_page_bytes(result))}; {cache(design, design.frames)}")
     out.print(escape(origins))
     out.print()
     if result.slowdown is not None:
