@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from flashpager import _engine
-from flashpager._engine import Arrangement, Ceilings, Design, FlashpagerError, Row
+from flashpager._engine import Arrangement, Ceiling, Design, FlashpagerError, Row
 from flashpager.base.axes import AXES
 from flashpager.base.quantities import counted, format_size, significant
 from flashpager.choose import homes
+from flashpager.judge import ceiling
+from flashpager.judge.ceiling import CeilingShares
 from flashpager.record.trace import Trace
 from flashpager.space.setting import is_in_place
 from flashpager.space.space import cache_pages_up_to
@@ -26,7 +28,7 @@ CHOSEN = (
 )
 #: Bytes that trained classes take of a frame.
 _CLASS_BYTES = 0.25
-#: The names of the steps, and what each tries.
+#: The names of the steps, in their order.
 PAPER, PAGES, ARRAY, ORDER, HOMES, CLASSES = (
     "paper's design",
     "page and register",
@@ -35,6 +37,8 @@ PAPER, PAGES, ARRAY, ORDER, HOMES, CLASSES = (
     "homes",
     "reuse classes",
 )
+#: The names of the ceilings above the steps.
+OF_ORDER, OF_ANY_ORDER = "ceiling of this order", "ceiling of any order"
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,8 @@ class Waterfall:
     steps: list[WaterfallStep]
     #: Steps that were not possible, with the reason.
     left_out: dict[str, str]
-    #: The ceilings for the runs held out, of the best step's order and cache page.
-    ceilings: Ceilings
+    #: The best step beside its ceilings, on the runs held out.
+    shares: CeilingShares
     #: The names of the searched order; empty without one.
     order: list[str] = field(default_factory=list)
 
@@ -121,18 +125,14 @@ class Waterfall:
 
     @property
     def times(self) -> float:
-        """How many times as fast as the first step the best one is on the runs held out."""
+        """The speedup of the best step over the first on the runs held out."""
         return _times(self.steps[0].held_out_ns, self.best.held_out_ns)
 
     @property
-    def of_any_order(self) -> float:
-        """The speed of the best step as a share of the ceiling of any order."""
-        return _times(self.ceilings.of_any_order.time.time_ns, self.best.held_out_ns)
-
-    @property
-    def of_order(self) -> float:
-        """The speed of the best step as a share of the ceiling of its order."""
-        return _times(self.ceilings.of_order.time.time_ns, self.best.held_out_ns)
+    def ceilings(self) -> dict[str, Ceiling]:
+        """The ceilings for the runs held out by name: of the best step's order, and of any."""
+        both = self.shares.ceilings[0]
+        return {OF_ORDER: both.of_order, OF_ANY_ORDER: both.of_any_order}
 
     def title(self) -> str:
         """Return what the steps bring, in one sentence."""
@@ -156,9 +156,9 @@ class Waterfall:
                 for step in self.steps
             ],
             "left_out": self.left_out,
-            "ceilings": self.ceilings.as_dict(),
-            "share_of_order": self.of_order,
-            "share_of_any_order": self.of_any_order,
+            "ceilings": self.shares.ceilings[0].as_dict(),
+            "share_of_order": self.shares.of_order,
+            "share_of_any_order": self.shares.of_any_order,
             "order": self.order,
         }
 
@@ -233,6 +233,7 @@ class _Search:
         self.board = design.replace(
             store="plain",
             classes=None,
+            ways=None,
             codeword_bytes=None,
             tag_bytes=None,
             critical_block_bytes=None,
@@ -280,7 +281,13 @@ class _Search:
             warm_up=trace.info.warm_up,
         )
         return Waterfall(
-            self.trace, self.train, self.ram_bytes, self.steps, self.left_out, ceilings, self.order
+            self.trace,
+            self.train,
+            self.ram_bytes,
+            self.steps,
+            self.left_out,
+            CeilingShares.of([ceilings], [best.held_out_ns], [1.0]),
+            self.order,
         )
 
     def _best(self) -> WaterfallStep:
@@ -453,21 +460,21 @@ def _step(
     )
 
 
-def _times(slow_ns: float, fast_ns: float) -> float:
-    """Return how many times as fast something is; 1 if nothing takes time."""
-    return slow_ns / fast_ns if fast_ns else 1.0
+def _times(ns: float, other_ns: float) -> float:
+    """Return a time as a multiple of another one; 1 if the other one is 0."""
+    return ns / other_ns if other_ns else 1.0
 
 
 def lines(result: Waterfall) -> list[str]:
     """Return the lines behind the table: the title, the ceilings, and what was left out."""
     ram = counted(result.ram_bytes, "byte")
-    of_any = significant(100 * result.of_any_order, 3)
-    of_order = significant(100 * result.of_order, 3)
+    of_any = significant(100 * result.shares.of_any_order, 3)
+    of_order = significant(100 * result.shares.of_order, 3)
     return [
         result.title(),
         (
-            f"the best step has {of_any} % of the speed that no order, page size or policy can "
-            f"pass in {ram} of RAM, and {of_order} % of that of its order and cache page"
+            f"the best step has {of_any} % {ceiling.OF_ANY_ORDER} in {ram} of RAM, and {of_order} "
+            "% of that of its order and cache page"
         ),
         *(f"{name}: left out: {reason}" for name, reason in result.left_out.items()),
     ]

@@ -16,7 +16,7 @@ from flashpager.base.axes import AXES, flag_of
 from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, format_size, percent, significant
 from flashpager.choose import homes as choose
-from flashpager.choose import waterfall as steps
+from flashpager.choose import waterfall as waterfalls
 from flashpager.choose.layout import write_order
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out, print_json, say_uncounted
@@ -68,7 +68,7 @@ class HomesFlags:
             metavar="N",
             min=1,
             help="With --search-order or --waterfall: try about N orders.",
-            show_default=f"{choose.EVALUATIONS}, or {steps.EVALUATIONS}",
+            show_default=f"{choose.EVALUATIONS}, or {waterfalls.EVALUATIONS}",
         ),
     ] = None
 
@@ -224,7 +224,7 @@ def _show_waterfall(
     trace: Path, design_flags: options.DesignFlags, flags: HomesFlags, *, json: bool
 ) -> None:
     """Find the steps from the paper's design to the best one, and print them."""
-    chosen = next((name for name in steps.CHOSEN if name in design_flags.axes), None)
+    chosen = next((name for name in waterfalls.CHOSEN if name in design_flags.axes), None)
     if chosen is not None:
         message = (
             f"{flag_of(AXES[chosen])}: a waterfall chooses the {AXES[chosen].title} itself; "

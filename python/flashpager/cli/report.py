@@ -61,8 +61,8 @@ def report(
     if plots is not None:
         make_folder(plots)
     lucky = drawn_luck([trace], design, luck)
-    steps = found_waterfall(trace, design) if waterfall else None
-    built = _built(trace, design, flags, steps, exact=exact, luck=lucky)
+    found = found_waterfall(trace, design) if waterfall else None
+    built = _built(trace, design, flags, found, exact=exact, luck=lucky)
     built.write_html(output)
     pictures = built.write_pictures(plots) if plots is not None else []
     note(f"{output}: {len(built.rows)} designs, {len(built.charts)} charts")

@@ -61,13 +61,9 @@ def show(result: Waterfall) -> None:
             "" if is_first else f"{significant(result.gain(step), 3)} times",
             "yes" if step.is_taken else "no",
         )
-    ceilings = result.ceilings
-    bounds = [
-        ("ceiling of this order", ceilings.of_order, f"{ceilings.of_order.misses:,}"),
+    for name, one in result.ceilings.items():
         # With any order the cache page is open, and so is the number of misses.
-        ("ceiling of any order", ceilings.of_any_order, ""),
-    ]
-    for name, one, misses in bounds:
+        misses = f"{one.misses:,}" if name == choose.OF_ORDER else ""
         nor = percent(one.nor.nor_ratio if one.nor else None, 1)
         cells = (misses, f"{one.loads:,}", duration(one.time.time_ns), nor)
         table.add_row(name, "", *cells, "", "")

@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from flashpager.base.quantities import counted, format_size, percent, significant
-from flashpager.choose.waterfall import Waterfall, WaterfallStep
+from flashpager.choose.waterfall import OF_ORDER, Waterfall, WaterfallStep
 from flashpager.plots import style
 
 #: Pixels: the width of the bars, and the height of one with its gap.
@@ -15,7 +15,6 @@ _SLIM_WIDTH = 200
 #: Kinds of bars: a step taken, one that is not taken, a ceiling.
 _TAKEN, _LEFT, _CEILING = "taken", "not taken", "ceiling"
 _COLOURS = {_TAKEN: style.BLUE, _LEFT: style.VERMILLION, _CEILING: style.GREEN}
-OF_ORDER, OF_ANY_ORDER = "ceiling of this order", "ceiling of any order"
 
 
 def chart(result: Waterfall, *, slim: bool = False) -> alt.LayerChart:
@@ -52,7 +51,7 @@ def chart(result: Waterfall, *, slim: bool = False) -> alt.LayerChart:
         alt.Tooltip("step:N"),
         alt.Tooltip("setting:N", title="design"),
         alt.Tooltip("rate:Q", title="MB/s", format=".3g"),
-        alt.Tooltip("says:N", title="held out"),
+        alt.Tooltip("label:N", title="held out"),
     ]
     before = base.mark_bar(color=style.FAINT, size=_BAR - 16).encode(
         x=speed("zero"), x2="low:Q", y=names
@@ -70,7 +69,7 @@ def chart(result: Waterfall, *, slim: bool = False) -> alt.LayerChart:
     )
     words = base.mark_text(align="left", dx=6, fontSize=style.FONT_SIZE - (2 if slim else 0))
     drawn = alt.LayerChart(
-        layer=[before, bar, words.encode(x=speed("high"), y=names, text="says:N")],
+        layer=[before, bar, words.encode(x=speed("high"), y=names, text="label:N")],
         width=_SLIM_WIDTH if slim else _WIDTH,
         height=_BAR * frame.height,
     )
@@ -99,28 +98,24 @@ def bars(result: Waterfall, *, slim: bool = False) -> pl.DataFrame:
                 step.name,
                 _TAKEN if step.is_taken else _LEFT,
                 (start, step.bandwidth_mib_s),
-                _says(result, step, slim=slim),
+                _label(result, step, slim=slim),
                 step.setting(),
             )
         )
     best = result.best.bandwidth_mib_s
-    of_both = {
-        OF_ORDER: result.ceilings.of_order,
-        OF_ANY_ORDER: result.ceilings.of_any_order,
-    }
-    for name, ceiling in of_both.items():
+    for name, ceiling in result.ceilings.items():
         nor = "" if ceiling.nor is None else f"{percent(ceiling.nor.nor_ratio, 1)} of NOR"
         rate = ceiling.time.bandwidth_mib_s
         rows.append(_bar(name, _CEILING, (best, rate), nor or f"{significant(rate, 3)} MB/s", ""))
     if slim:
         rows = [row | {"step": str(row["step"]).removesuffix(" order")} for row in rows]
         for row in rows:
-            row["says"] = str(row["says"]).removesuffix(" of NOR")
+            row["label"] = str(row["label"]).removesuffix(" of NOR")
     return pl.DataFrame(rows)
 
 
 def _bar(
-    step: str, kind: str, ends: tuple[float, float], says: str, setting: str
+    step: str, kind: str, ends: tuple[float, float], label: str, setting: str
 ) -> dict[str, object]:
     start, rate = ends
     return {
@@ -130,12 +125,12 @@ def _bar(
         "low": min(start, rate),
         "high": max(start, rate),
         "rate": rate,
-        "says": says,
+        "label": label,
         "setting": setting,
     }
 
 
-def _says(result: Waterfall, step: WaterfallStep, *, slim: bool) -> str:
+def _label(result: Waterfall, step: WaterfallStep, *, slim: bool) -> str:
     """Return the speed of a step, and what it adds to the steps taken before."""
     rate = (
         f"{significant(step.bandwidth_mib_s, 3)} MB/s"
@@ -166,8 +161,7 @@ def rows(result: Waterfall) -> list[dict[str, str]]:
                 "gain": "–" if is_first else f"{significant(gain, 3)} times",
             }
         )
-    ceilings = {OF_ORDER: result.ceilings.of_order, OF_ANY_ORDER: result.ceilings.of_any_order}
-    for name, one in ceilings.items():
+    for name, one in result.ceilings.items():
         found.append(
             {
                 "step": name,
