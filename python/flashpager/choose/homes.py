@@ -92,7 +92,8 @@ def order_for_homes(
     check_methods(traces)
     # The policy's untrained classes are those of LRU and of CLOCK, which are replayed faster.
     policy = {"lru-array": "lru", "gclock": "clock"}.get(design.policy, design.policy)
-    # Where each miss is a load no column changes, and such small pages have no command for it.
+    # Each miss is a load in this search, so the column never changes, and pages this small are
+    # refused with random-column.
     misses_alone = design.replace(
         store="plain",
         policy=policy,

@@ -22,7 +22,7 @@ def calls_text(info: TraceInfo, blocks: BlockStatistics) -> str:
     if info.calls is not None:
         return f"{info.calls:,}, {info.returns:,}"
     if info.gaps:
-        return "unknown (nobody knows what jumped there behind a gap)"
+        return "unknown (jumps across a gap are not recorded)"
     if blocks.seen_calls is None:
         return (
             "unknown (less than half of the code has names; simulate --calls counts one function)"

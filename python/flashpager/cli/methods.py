@@ -107,8 +107,8 @@ def note_not_arranged(*, arranged: bool) -> None:
     """Note that methods lie in the order of loading, if the recording was not arranged."""
     if not arranged:
         note(
-            "note: the disk had no room to lay out the methods, or the trace has gaps: they are in "
-            "the order of loading; 'flashpager trace arrange' lays those of a whole trace out later"
+            "note: the methods are in the order of loading, because the disk had no room or the "
+            "trace has gaps; 'flashpager trace arrange' lays out those of a trace without gaps"
         )
 
 
