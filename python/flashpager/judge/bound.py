@@ -1,10 +1,10 @@
 """The misses of one call of a function at most, in sentences."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from flashpager._engine import CallBound, FlashpagerError, OverfullSet
 from flashpager.base.quantities import counted
+from flashpager.judge.stated import stated_texts
 
 #: Largest number of sets that are listed.
 _LISTED_SETS = 5
@@ -19,21 +19,7 @@ def parse_loops(stated: Sequence[str]) -> list[tuple[str, int]]:
         FlashpagerError: if a text is neither, or a line of the file is none of these.
 
     """
-    loops = []
-    for text in stated:
-        if "=" in text:
-            loops.append(_parse_loop(text, "--loops"))
-            continue
-        try:
-            lines = Path(text).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            message = f"--loops {text}: is neither PLACE=N nor a file that can be read ({error})"
-            raise FlashpagerError(message) from error
-        for number, line in enumerate(lines, 1):
-            content = line.partition("#")[0].strip()
-            if content:
-                loops.append(_parse_loop(content, f"{text}:{number}"))
-    return loops
+    return [_parse_loop(text, place) for text, place in stated_texts(stated, "--loops", "PLACE=N")]
 
 
 def _parse_loop(text: str, place: str) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Reach, ReachFinding, ReachStep
 from flashpager.base.quantities import counted
+from flashpager.judge.stated import stated_texts
 
 #: The verdicts as they are printed.
 VERDICTS = {"closed": "closed", "not-closed": "not closed", "cannot-tell": "cannot tell"}
@@ -71,21 +72,7 @@ def parse_calls(stated: Sequence[str], flag: str = "--calls") -> list[tuple[str,
         FlashpagerError: if a text is neither, or a line of the file is none of these.
 
     """
-    calls = []
-    for text in stated:
-        if "=" in text:
-            calls.append(_parse_call(text, flag))
-            continue
-        try:
-            lines = Path(text).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            message = f"{flag} {text}: is neither SITE=NAMES nor a file that can be read ({error})"
-            raise FlashpagerError(message) from error
-        for number, line in enumerate(lines, 1):
-            content = line.partition("#")[0].strip()
-            if content:
-                calls.append(_parse_call(content, f"{text}:{number}"))
-    return calls
+    return [_parse_call(text, place) for text, place in stated_texts(stated, flag, "SITE=NAMES")]
 
 
 def _parse_call(text: str, place: str) -> tuple[str, list[str]]:
