@@ -148,7 +148,8 @@ def searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
         should_continue: Callable[[], bool],
         **request: Any,  # noqa: ANN401  (values of options)
     ) -> Pinning:
-        key = repr((traces, design, ram_bytes, request))
+        files = [(one.path, one.info.warm_up, one.path.stat().st_mtime_ns) for one in traces]
+        key = repr((files, design.as_dict(), ram_bytes, request))
         if key not in answers:
             answers[key] = pin(
                 traces,

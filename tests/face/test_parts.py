@@ -33,8 +33,13 @@ def _schema() -> dict[str, Any]:
 
 
 def test_the_schema_is_the_published_one() -> None:
-    """Another test holds the file equal to the types (`crates/media/src/datasheet/schema.rs`)."""
-    assert flashpager("parts", "schema").out == SCHEMA.read_text(encoding="utf-8")
+    """The command prints the published schema, and it is one of the draft that is checked here.
+
+    Another test holds the file equal to the types (`crates/media/src/datasheet/schema.rs`).
+    """
+    printed = flashpager("parts", "schema").json
+    assert printed == json.loads(SCHEMA.read_text(encoding="utf-8"))
+    assert printed["$schema"] == jsonschema.Draft7Validator.META_SCHEMA["$schema"]
 
 
 @pytest.mark.parametrize("path", PARTS, ids=lambda path: path.stem)

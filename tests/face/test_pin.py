@@ -38,6 +38,17 @@ def test_all_outputs_agree(tmp_path: Path) -> None:
     assert "in this link (a commit moves it)" in " ".join(message.split())
 
 
+def test_a_limited_search_repeats_itself(tmp_path: Path) -> None:
+    """Two searches with the same limit on evaluations have the same answer."""
+    order = tmp_path / "order.txt"
+    limited = ("--ram", "16", "--order", order, "--evaluations", "8", "--json")
+    first = flashpager("pin", CARD, *DESIGN, *limited).json
+    names = order.read_text(encoding="utf-8")
+    assert names
+    assert flashpager("pin", CARD, *DESIGN, *limited).json == first
+    assert order.read_text(encoding="utf-8") == names
+
+
 @pytest.mark.usefixtures("searched_once")
 def test_the_slowdown_includes_code_outside_of_flash() -> None:
     """Code outside of flash takes the same time before and after, and the line includes it."""
