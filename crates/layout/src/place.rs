@@ -45,13 +45,9 @@ pub fn place_with_code(
 ) -> Result<(UnitPlacement, u32)> {
     let added = PlacedPart { unit: None, bytes, align, room: Room::default() };
     let parts = order.numbers().iter().map(unit_part(units)).chain([added]);
-    let placement = place_parts(units, parts, "laid out anew")?;
-    let end = |number: &u32| {
-        let number = *number as usize;
-        placement.offsets[number] + units.all()[number].bytes
-    };
-    let code_end = order.numbers().iter().map(end).max().unwrap_or(units.start());
-    Ok((placement, code_end.next_multiple_of(align)))
+    let mut added_at = units.start();
+    let placement = placed(units, parts, "laid out anew", &mut |offset| added_at = offset)?;
+    Ok((placement, added_at))
 }
 
 /// Places parts as [`lay_out_parts`] does. `how` begins the error.
@@ -63,8 +59,18 @@ pub(crate) fn place_parts(
     parts: impl Iterator<Item = PlacedPart>,
     how: &str,
 ) -> Result<UnitPlacement> {
+    placed(units, parts, how, &mut |_| ())
+}
+
+/// Places parts as [`place_parts`] does. `added` takes the offset of each part that is no unit.
+fn placed(
+    units: &Units,
+    parts: impl Iterator<Item = PlacedPart>,
+    how: &str,
+    added: &mut dyn FnMut(u32),
+) -> Result<UnitPlacement> {
     let mut offsets: Vec<u32> = units.all().iter().map(|unit| unit.offset).collect();
-    let (image_bytes, gap_bytes) = lay_out_parts(units, parts, &mut offsets);
+    let (image_bytes, gap_bytes) = lay_out_parts(units, parts, &mut offsets, added);
     if image_bytes > MAX_IMAGE_BYTES {
         return Err(Error::design(format!("{how}, the image would reach beyond 4 GiB")));
     }
@@ -92,7 +98,7 @@ pub(crate) fn lay_out<'a>(
     numbers: impl Iterator<Item = &'a u32>,
     offsets: &mut [u32],
 ) -> (u64, u64) {
-    lay_out_parts(units, numbers.map(unit_part(units)), offsets)
+    lay_out_parts(units, numbers.map(unit_part(units)), offsets, &mut |_| ())
 }
 
 /// Returns the function that makes the part of a unit.
@@ -104,12 +110,13 @@ fn unit_part(units: &Units) -> impl Fn(&u32) -> PlacedPart {
 }
 
 /// Places parts and then the followers one behind another, around the units that stay. Writes the
-/// offsets of those that are units; returns the end of the image, and the number of bytes between
-/// parts.
-pub(crate) fn lay_out_parts(
+/// offsets of those that are units, and passes the others' to `added`; returns the end of the image, and
+/// the number of bytes between parts.
+fn lay_out_parts(
     units: &Units,
     parts: impl Iterator<Item = PlacedPart>,
     offsets: &mut [u32],
+    added: &mut dyn FnMut(u32),
 ) -> (u64, u64) {
     let all = units.all();
     let mut fixed = units.fixed().iter().map(|number| &all[*number as usize]).peekable();
@@ -138,8 +145,10 @@ pub(crate) fn lay_out_parts(
         gaps += offset - free;
         at = offset + bytes;
         least = at + u64::from(part.room.slack_bytes);
-        if let Some(number) = part.unit {
-            offsets[number as usize] = offset.min(MAX_IMAGE_BYTES - bytes) as u32;
+        let offset = offset.min(MAX_IMAGE_BYTES - bytes) as u32;
+        match part.unit {
+            Some(number) => offsets[number as usize] = offset,
+            None => added(offset),
         }
     }
     let last = units.fixed().last().map_or(0, |number| all[*number as usize].end());
@@ -360,6 +369,21 @@ mod tests {
         let (placement, code) = place_with_code(&units, &order, 8, 8).expect("a small image");
         assert_eq!(code, 24);
         assert_eq!(placement.offsets, [0, 8, 14, 32, 40]);
+    }
+
+    /// By hand: 8 bytes do not fit between the functions and what stays at 16, and lie behind it.
+    #[test]
+    fn added_code_goes_around_what_stays() {
+        let all = vec![
+            unit("a", 0, 8, 4, false),
+            unit("b", 8, 6, 2, false),
+            unit("stays", 16, 12, 4, true),
+        ];
+        let units = Units::new(all, 28).expect("units that can be");
+        let order = Order::original(&units);
+        let (placement, code) = place_with_code(&units, &order, 8, 8).expect("a small image");
+        assert_eq!((code, placement.image_bytes), (32, 40));
+        assert_eq!(placement.offsets, [0, 8, 16]);
     }
 
     /// By hand: reads of padding and of what lies behind it move with the text before, those that
