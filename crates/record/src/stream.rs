@@ -48,6 +48,9 @@ const MAX_READ_BYTES: u32 = 1 << 12;
 const ENTERS: u32 = 1;
 const RETURNS: u32 = 2;
 
+/// Blocks to skip of a thread that is not recorded: all.
+const LEFT_OUT: u64 = u64::MAX;
+
 fn recognises(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
@@ -157,7 +160,8 @@ pub struct StreamReader {
     described: usize,
     /// Bytes of the stream before the buffer.
     position: u64,
-    /// Block numbers to skip because the current thread has executed them already.
+    /// Block numbers to skip because the current thread has executed them already; [`LEFT_OUT`] for
+    /// a thread that is not recorded.
     skip: u64,
     /// A block that was just executed and has no number.
     piece: Option<StreamBlock>,
@@ -389,7 +393,7 @@ impl StreamReader {
             GAP => self.add_gap(payload, recording),
             SWITCH => {
                 let is_kept = recording.switch_back(payload.word(0)?)?;
-                self.skip = if is_kept { 0 } else { u64::MAX };
+                self.skip = if is_kept { 0 } else { LEFT_OUT };
                 Ok(())
             }
             _ => Err(format!("a record of unknown kind {kind}: a newer recorder?")),
@@ -475,11 +479,13 @@ impl StreamReader {
         let counted = if payload.0.len() > 4 { Some(payload.number(4)?) } else { None };
         // Reads of a block that is missing, too.
         self.reads.clear();
-        if self.skip > 0 {
+        let is_left_out = self.skip == LEFT_OUT;
+        if self.skip > 0 && !is_left_out {
             // The words that are read once more have their gaps already.
             return Ok(());
         }
-        recording.gap(reason, counted).map_err(shown)
+        // The instructions of a thread that is left out are those of no trace.
+        recording.gap(reason, counted.filter(|_| !is_left_out)).map_err(shown)
     }
 
     /// Switches to a thread that the payload names. The numbers of blocks that the thread executed
@@ -490,7 +496,7 @@ impl StreamReader {
         let name = payload.rest(16)?.get(..name_bytes).ok_or_else(too_short)?;
         let name = String::from_utf8_lossy(name);
         if !recording.switch_to(thread, &name).map_err(shown)? {
-            self.skip = u64::MAX;
+            self.skip = LEFT_OUT;
             return Ok(());
         }
         let executed = recording.sink().blocks;

@@ -104,6 +104,34 @@ fn gaps_part_a_stream_into_windows() {
     assert_says(import_stream(&unknown), &["byte 8", "gap of unknown reason 6"]);
 }
 
+/// A gap while a thread executes that is left out parts the traces of the others, too.
+#[test]
+fn a_gap_in_a_thread_that_is_left_out_parts_the_others() {
+    let others = (1..=512).flat_map(|number| name(number, b"", 0)).collect();
+    let data = stream(&[
+        block(0x100, 16, 4),
+        block(0x110, 6, 2),
+        words(&[0]),
+        name(0, b"main", 1),
+        others,
+        record(11, &gap(1, Some(9))),
+        record(8, &0u32.to_le_bytes()),
+        words(&[1]),
+        record(4, b""),
+    ]);
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.trace");
+    let input = Input::new("in.txt", Cursor::new(data)).unwrap();
+    let mut import = Import::new(None, &path, TraceInfo::default(), false).unwrap();
+    import.read(input, ImportFormat::Stream, 1, &mut |_| true).unwrap();
+    let traces = import.finish(Ending::Complete, &|| true).unwrap();
+    let info = &traces[0].info;
+    assert_eq!(info.windows().collect::<Vec<_>>(), [0..1, 1..2]);
+    // The instructions are those of the thread that is left out.
+    assert_eq!(info.gaps[0].instructions, None);
+    assert!(info.left_out.iter().any(|left| left.contains("thread-512")), "{:?}", info.left_out);
+}
+
 #[test]
 fn data_that_is_read_is_no_instruction() {
     let code = |address, bytes| piece(address, bytes, 1);
@@ -211,12 +239,14 @@ fn the_begun_block_of_a_killed_program_is_reported_once() {
     assert_eq!(read_killed(&head, &rest, &several), with(0x200, 5));
 }
 
+/// A record that names a thread, which has executed so many blocks `before`.
+fn name(number: u32, name: &[u8], before: u64) -> Vec<u8> {
+    let head = [number.to_le_bytes(), (name.len() as u32).to_le_bytes()].concat();
+    record(6, &[&head[..], &before.to_le_bytes(), name].concat())
+}
+
 #[test]
 fn threads_are_distinguished_if_there_are_several() {
-    let name = |number: u32, name: &[u8], before: u64| {
-        let head = [number.to_le_bytes(), (name.len() as u32).to_le_bytes()].concat();
-        record(6, &[&head[..], &before.to_le_bytes(), name].concat())
-    };
     let switch = |number: u32| record(8, &number.to_le_bytes());
     let data = stream(&[
         block(0x100, 16, 4),
