@@ -871,6 +871,12 @@ def test_veneers_are_counted(tmp_path: Path, reads: tuple[str, ...], own: str) -
     curve = flashpager(*search, "--ram", "2K", "--json").json["curve"]
     ram = ("--ram", str(curve[own.count(",")]["ram_bytes"]))
     result = flashpager(*search, *ram, "--format", "gnu-ld", "-o", lines, "--json").json
+    # A second trace of the same execution has the instructions of its own veneers alone.
+    twice = tmp_path / "twice.trace"
+    shutil.copy(before, twice)
+    both = flashpager(*search[:2], twice, *search[2:], *ram, "--json").json
+    assert both["pinned"] == result["pinned"]
+    assert both["time_ratio"] == pytest.approx(result["time_ratio"], rel=1e-12)
     [note] = [note for note in result["coverage"]["notes"] if "veneer" in note]
     counted = re.search(
         r"with (\d+) veneers? behind the code in flash (\d+)(?: to (\d+))? misses", note

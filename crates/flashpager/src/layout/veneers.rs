@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use flashpager_base::Result;
+use flashpager_base::{Result, shown};
 use flashpager_binary::elf::{ElfFile, read_bytes};
-use flashpager_binary::program::ProgramFile;
+use flashpager_binary::program::{ProgramFile, ProgramSection, SectionContent};
 use flashpager_layout::Units;
 use flashpager_trace::{ExecutedRuns, Image, MemoryTrace, Run, Section, TraceInfo, for_runs};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -88,8 +88,10 @@ fn is_a64_call(code: [u8; 4]) -> bool {
 /// The veneers that a linker adds to the recorded program with some units in RAM.
 pub(super) struct Veneers {
     call: DirectCall,
-    /// Recorded executions of calls that need a veneer.
-    executions: FxHashMap<Call, u64>,
+    /// Recorded executions of calls that need a veneer, by trace.
+    executions: Vec<FxHashMap<Call, u64>>,
+    /// The section of RAM that is out of reach, if another one that may receive the code is not.
+    far_section: Option<String>,
     /// The number of the veneer in flash through which a recorded call passes.
     in_flash: FxHashMap<Call, u32>,
     /// Veneers in flash, with those that no recorded call passes through.
@@ -106,11 +108,8 @@ impl Veneers {
     pub(super) fn of(traces: &TraceSet, units: &Units, pinned: &[u32]) -> Result<Option<Self>> {
         let Some((image, bytes)) = program_of(traces.info()) else { return Ok(None) };
         let Ok(program) = ProgramFile::parse(&bytes) else { return Ok(None) };
-        let Some(call) =
-            DirectCall::of(&program).filter(|call| is_out_of_reach(&program, image, call))
-        else {
-            return Ok(None);
-        };
+        let Some(call) = DirectCall::of(&program) else { return Ok(None) };
+        let Some(ram) = FarRam::of(&program, image, &call) else { return Ok(None) };
         let is_pinned: FxHashSet<usize> = pinned.iter().map(|number| *number as usize).collect();
         let mut executions = recorded_calls(traces, units, &is_pinned)?;
         let code: Vec<(&Section, Option<&[u8]>)> = image
@@ -119,28 +118,35 @@ impl Veneers {
             .map(|section| (section, ElfFile::section_bytes(&bytes, section)))
             .collect();
         let is_direct = |last: u32| instruction_at(&code, last).is_some_and(call.is_direct);
-        executions.retain(|(last, _), _| is_direct(*last));
-        if executions.is_empty() {
+        executions.iter_mut().for_each(|own| own.retain(|(last, _), _| is_direct(*last)));
+        let recorded = different_calls(&executions);
+        if recorded.is_empty() {
             return Ok(None);
         }
         let in_ram = |to: &u32| units.owner(*to).is_some_and(|to| is_pinned.contains(&to));
         let executed: BTreeSet<u32> =
-            executions.keys().map(|(_, to)| *to).filter(|to| in_ram(to)).collect();
+            recorded.iter().map(|(_, to)| *to).filter(|to| in_ram(to)).collect();
         let numbers: FxHashMap<u32, u32> = executed.iter().copied().zip(0..).collect();
         let passes = |call: &Call| Some((*call, *numbers.get(&call.1)?));
-        let in_flash = executions.keys().filter_map(passes).collect();
+        let in_flash = recorded.iter().filter_map(passes).collect();
         let begins = |to: &u32| image.symbols.iter().any(|symbol| symbol.offset == *to);
         let stays = |last: &u32| !units.owner(*last).is_some_and(|from| is_pinned.contains(&from));
-        let called = code.iter().flat_map(|(section, bytes)| thumb_calls(section, *bytes));
+        let called = code.iter().flat_map(|(section, bytes)| thumb_calls(image, section, *bytes));
         let called = called.filter(|(last, to)| in_ram(to) && begins(to) && stays(last));
         let all: BTreeSet<u32> = called.map(|(_, to)| to).chain(executed).collect();
-        let (count_in_flash, has_reads) = (all.len() as u32, traces.has_reads());
-        Ok(Some(Self { call, executions, in_flash, count_in_flash, has_reads }))
+        Ok(Some(Self {
+            call,
+            executions,
+            far_section: ram.uncertain,
+            in_flash,
+            count_in_flash: all.len() as u32,
+            has_reads: traces.has_reads(),
+        }))
     }
 
-    /// Instructions that all recorded calls execute in veneers.
-    fn instructions(&self) -> u64 {
-        self.executions.values().sum::<u64>() * u64::from(self.call.veneer_instructions)
+    /// Instructions that the recorded calls of a trace execute in veneers.
+    fn instructions(&self, executions: &FxHashMap<Call, u64>) -> u64 {
+        executions.values().sum::<u64>() * u64::from(self.call.veneer_instructions)
     }
 
     /// Folds the traces with the recorded calls through veneers in flash. `None` if none lies there, or
@@ -152,10 +158,10 @@ impl Veneers {
         if self.in_flash.is_empty() || self.call.veneer_pieces.is_none() {
             return Ok(None);
         }
-        let fold = |(info, trace): (&TraceInfo, &MemoryTrace)| {
-            FoldedTrace::with_added(info, trace, &self.in_flash, self.instructions())
+        let fold = |((info, trace), own): ((&TraceInfo, &MemoryTrace), &FxHashMap<Call, u64>)| {
+            FoldedTrace::with_added(info, trace, &self.in_flash, self.instructions(own))
         };
-        traces.training().map(fold).collect::<Result<_>>().map(Some)
+        traces.training().zip(&self.executions).map(fold).collect::<Result<_>>().map(Some)
     }
 
     /// The number of veneers in flash.
@@ -184,8 +190,9 @@ impl Veneers {
     /// instructions take if `rows`, the results, have a processor. `cost` puts these instructions into
     /// the words for what the veneers cost; `None` if the results leave them out.
     pub(super) fn note(&self, rows: &[ResultRow], cost: Option<&dyn Fn(&str) -> String>) -> String {
-        let callees: FxHashSet<u32> = self.executions.keys().map(|(_, to)| *to).collect();
-        let instructions = self.instructions();
+        let recorded = different_calls(&self.executions);
+        let callees: FxHashSet<u32> = recorded.iter().map(|(_, to)| *to).collect();
+        let instructions = self.executions.iter().map(|own| self.instructions(own)).sum();
         let counted = format!(
             "{}{}",
             count(instructions, "more instruction"),
@@ -196,13 +203,16 @@ impl Veneers {
             Some(cost) => cost(&counted),
         };
         format!(
-            "{} of {} between flash and RAM {} farther than a call of this processor ({} MB): the \
+            "{} of {} between flash and RAM {} farther than a call of this processor ({} MB){}: the \
              linker adds a veneer of {} bytes for each callee, in flash or in RAM, {cost}; compile \
              with -mlong-calls",
-            count(self.executions.len() as u64, "recorded call"),
+            count(recorded.len() as u64, "recorded call"),
             count(callees.len() as u64, "function"),
-            if self.executions.len() == 1 { "reaches" } else { "reach" },
+            if recorded.len() == 1 { "reaches" } else { "reach" },
             self.call.reach_bytes >> 20,
+            self.far_section
+                .as_ref()
+                .map_or(String::new(), |name| { format!(" if the code goes to {}", shown(name)) }),
             self.call.veneer_bytes,
         )
     }
@@ -213,14 +223,19 @@ pub(super) fn count(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The recorded calls between pinned units and others, with the number of their executions.
+/// The calls that any trace executes.
+fn different_calls(executions: &[FxHashMap<Call, u64>]) -> FxHashSet<Call> {
+    executions.iter().flat_map(FxHashMap::keys).copied().collect()
+}
+
+/// The recorded calls between pinned units and others, with the number of their executions, by trace.
 fn recorded_calls(
     traces: &TraceSet,
     units: &Units,
     is_pinned: &FxHashSet<usize>,
-) -> Result<FxHashMap<Call, u64>> {
-    let mut executions: FxHashMap<Call, u64> = FxHashMap::default();
-    for (_, trace) in traces.training() {
+) -> Result<Vec<FxHashMap<Call, u64>>> {
+    let of_trace = |(_, trace): (&TraceInfo, &MemoryTrace)| {
+        let mut executions: FxHashMap<Call, u64> = FxHashMap::default();
         let mut before: Option<Run> = None;
         for_runs(&ExecutedRuns(trace), &|| true, |runs| {
             for run in runs {
@@ -234,18 +249,21 @@ fn recorded_calls(
             }
             Ok(())
         })?;
-    }
-    Ok(executions)
+        Ok(executions)
+    };
+    traces.training().map(of_trace).collect()
 }
 
-/// The direct calls and jumps of Thumb code in a section, recorded or not, in offsets of the image.
-fn thumb_calls(section: &Section, bytes: Option<&[u8]>) -> Vec<Call> {
+/// The direct calls and jumps of Thumb code in a section to any section of `image`, recorded or not, in
+/// offsets of the image.
+fn thumb_calls(image: &Image, section: &Section, bytes: Option<&[u8]>) -> Vec<Call> {
     let pairs = bytes.unwrap_or_default().windows(4).step_by(2).zip((0u32..).step_by(2));
     let call = |(code, at): (&[u8], u32)| {
         let code: [u8; 4] = code.try_into().ok()?;
         is_thumb_call(code).then_some(())?;
-        let from = i64::from(section.offset) + i64::from(at);
-        let to = u32::try_from(from + 4 + i64::from(thumb_distance(code))).ok()?;
+        let behind = section.address.checked_add(u64::from(at) + 4)?;
+        let target = behind.checked_add_signed(thumb_distance(code).into())?;
+        let to = image.sections.iter().find_map(|section| section.offset_of(target))?;
         Some((section.offset + at + 3, to))
     };
     pairs.filter_map(call).collect()
@@ -283,11 +301,35 @@ fn program_of(info: &TraceInfo) -> Option<(&Image, Vec<u8>)> {
     elf.agrees_with(&image.sections).then_some((image, bytes))
 }
 
-/// Returns true if calls from the code of `image` do not reach the RAM of the program.
-fn is_out_of_reach(program: &ProgramFile, image: &Image, call: &DirectCall) -> bool {
-    let mut ram = program.sections.iter().filter(|section| !section.is_in_place());
-    let Some(code) = image.sections.first() else { return false };
-    ram.any(|section| section.address.abs_diff(code.address) > call.reach_bytes)
+/// RAM that calls from the code in flash do not reach.
+#[derive(Debug, PartialEq, Eq)]
+struct FarRam {
+    /// The section out of reach, if another one that may receive the code is in reach.
+    uncertain: Option<String>,
+}
+
+impl FarRam {
+    /// The RAM that receives the pinned code of `program`: the sections with code that start-up code
+    /// copies, else those with data. `None` if calls from the code of `image` reach it.
+    fn of(program: &ProgramFile, image: &Image, call: &DirectCall) -> Option<Self> {
+        let code = image.sections.first()?;
+        let with = |content: SectionContent| -> Vec<&ProgramSection> {
+            let is_copied = |section: &&ProgramSection| {
+                section.content == content && section.load_address != section.address
+            };
+            program.sections.iter().filter(is_copied).collect()
+        };
+        let receivers = [with(SectionContent::Code), with(SectionContent::Data)];
+        let receivers = receivers.into_iter().find(|sections| !sections.is_empty());
+        let receivers = receivers.unwrap_or_else(|| {
+            program.sections.iter().filter(|section| !section.is_in_place()).collect()
+        });
+        let is_far =
+            |section: &&&ProgramSection| section.address.abs_diff(code.address) > call.reach_bytes;
+        let far = receivers.iter().find(is_far)?;
+        let is_certain = receivers.iter().all(|section| is_far(&section));
+        Some(Self { uncertain: (!is_certain).then(|| far.name.clone()) })
+    }
 }
 
 /// The 4 bytes that end with the one at `last`.
@@ -302,6 +344,8 @@ fn instruction_at(code: &[(&Section, Option<&[u8]>)], last: u32) -> Option<[u8; 
 
 #[cfg(test)]
 mod tests {
+    use flashpager_binary::program::ProgramKind;
+
     use super::*;
 
     #[test]
@@ -310,6 +354,67 @@ mod tests {
         assert_eq!(thumb_distance([0x00, 0xf0, 0x00, 0xf8]), 0);
         assert_eq!(thumb_distance([0xff, 0xf7, 0xfc, 0xff]), -8);
         assert_eq!(thumb_distance([0x01, 0xf0, 0x00, 0xb8]), 0x1000);
+    }
+
+    /// A program with sections of RAM, each with its address and content.
+    fn program(ram: &[(&str, u64, SectionContent)]) -> ProgramFile {
+        let section = |(name, address, content): &(&str, u64, SectionContent)| ProgramSection {
+            name: (*name).to_owned(),
+            address: *address,
+            load_address: if *content == SectionContent::Zeroed { *address } else { 0x8000 },
+            bytes: 64,
+            content: *content,
+        };
+        ProgramFile {
+            architecture: "arm".to_owned(),
+            instruction_set: "ARMv7-M".to_owned(),
+            microcontroller: String::new(),
+            kind: ProgramKind::Firmware,
+            entry: 0,
+            sections: ram.iter().map(section).collect(),
+            functions: 0,
+            has_lines: false,
+        }
+    }
+
+    fn section(address: u64, offset: u32, bytes: u32) -> Section {
+        Section { name: ".text".to_owned(), address, offset, bytes }
+    }
+
+    fn image(sections: Vec<Section>) -> Image {
+        let (path, build_id) = (String::new(), String::new());
+        Image { path, build_id, offset: 0, bytes: 64, sections, symbols: Vec::new() }
+    }
+
+    /// Only the section that receives the code counts.
+    #[test]
+    fn the_section_that_receives_the_code_is_out_of_reach() {
+        use SectionContent::{Code, Data, Zeroed};
+        let image = image(vec![section(0, 0, 64)]);
+        let far = |ram: &[(&str, u64, SectionContent)]| {
+            let program = program(ram);
+            let call = DirectCall::of(&program).expect("its calls are known");
+            FarRam::of(&program, &image, &call)
+        };
+        let (near, beyond) = (0x10_0000, 0x2000_0000);
+        let certain = Some(FarRam { uncertain: None });
+        assert_eq!(far(&[(".data", beyond, Data)]), certain);
+        assert_eq!(far(&[(".data", near, Data), (".bss", beyond, Zeroed)]), None);
+        assert_eq!(far(&[(".code", near, Code), (".data", beyond, Data)]), None);
+        assert_eq!(far(&[(".code", beyond, Code), (".data", near, Data)]), certain);
+        assert_eq!(
+            far(&[(".data", near, Data), (".far", beyond, Data)]),
+            Some(FarRam { uncertain: Some(".far".to_owned()) })
+        );
+    }
+
+    /// A call from one section into another has the distance of their addresses, not of their offsets.
+    #[test]
+    fn calls_between_sections_go_by_addresses() {
+        let image = image(vec![section(0x100, 0, 8), section(0x1104, 8, 16)]);
+        // b.w .+0x1004 at 0x104.
+        let code = [0x00, 0xbf, 0x00, 0xbf, 0x01, 0xf0, 0x00, 0xb8];
+        assert_eq!(thumb_calls(&image, &image.sections[0], Some(&code)), [(7, 12)]);
     }
 
     #[test]

@@ -110,8 +110,8 @@ impl VeneerRange {
         };
         format!(
             "which the answer counts: with {} behind the code in flash {misses} misses and \
-             {gain} times as fast {orders} ({instructions}; the slowest is counted, and neither the \
-             table nor links a commit later have them)",
+             {gain} times as fast {orders} ({instructions}; the slowest is counted; the table, the \
+             calls of --max-call and links a commit later leave veneers out)",
             count(u64::from(self.count), "veneer"),
         )
     }
