@@ -293,7 +293,7 @@ fn possible_classes(register: &RegisterDesign, block: u32, fault: &Fault) -> Vec
     };
     let loaded = class(true, false, if register.model == Sequential { end } else { end - start });
     if register.flash_page_bytes == block {
-        // The miss before this one was on another page, which it has evicted since or never held.
+        // The register holds the page of the miss before, which is another one, so this miss loads.
         return vec![loaded];
     }
     // The flash page is held: nothing is skipped, or all before the block.

@@ -121,7 +121,7 @@ impl Design {
             RegisterModel::Sequential | RegisterModel::StartColumn => {
                 misses.saturating_sub(if is_warm { flash_page } else { 0 })
             }
-            // What a register holds can be fetched again and again, as if it were RAM.
+            // A register serves the bytes that it holds any number of times, like RAM.
             RegisterModel::RandomColumn => fetched_by(frames.saturating_add(flash_page)),
             RegisterModel::DoubleBuffer | RegisterModel::DoubleBufferPrefetch => {
                 fetched_by(frames.saturating_add(2 * flash_page))

@@ -1,8 +1,7 @@
 //! CSV: a header line `offset,length`, then one run a line, decimal or with `0x`. Further columns,
 //! in any order: `kind` states whether the run is `executed`, `continued` or a data `read`, and
-//! `instructions` how many instructions it has. A
-//! `gap` names the reason for which code is missing before the run; it is empty if none is. If a program or a range is placed, the offsets are
-//! addresses.
+//! `instructions` how many instructions it has. `gap` names the reason for which code is missing before
+//! the run, or is empty. If a program or a range is placed, the offsets are addresses.
 
 use flashpager_base::Result;
 use flashpager_trace::{Ending, GapReason, Mark, Run};
