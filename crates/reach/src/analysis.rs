@@ -12,7 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::arithmetic::Arithmetic;
 use crate::decode::Decoder;
 use crate::execute::{Access, Executor, MOST_ADDRESSES};
-use crate::instruction::{Condition, Flow, Instruction, Operation, REGISTERS, Register, Relation};
+use crate::instruction::{
+    Condition, Flow, Instruction, Operation, REGISTERS, Register, Relation, Trap,
+};
 use crate::program::{Memory, Program};
 use crate::state::{Cell, State, extend};
 use crate::value::Value;
@@ -51,7 +53,7 @@ pub enum Event {
     /// The bytes are no known instruction.
     NotDecoded,
     /// The instruction has an effect that is not followed.
-    Trap(&'static str),
+    Trap(Trap),
     /// The walk was ended: it has too many steps.
     TooLong,
     /// An indirect jump or call whose targets are all known.
@@ -779,15 +781,15 @@ impl<'a> Analysis<'a> {
             }
             Flow::ExceptionReturn => {
                 if !self.instances[number].is_root {
-                    self.event(number, code, Event::Trap("returns from an exception"));
+                    self.event(number, code, Event::Trap(Trap::stops("returns from an exception")));
                 }
                 self.way(number, code, Way::Return);
                 self.returned(number, &state);
                 None
             }
             Flow::Stop => None,
-            Flow::Trap(text) => {
-                self.event(number, code, Event::Trap(text));
+            Flow::Trap(trap) => {
+                self.event(number, code, Event::Trap(trap));
                 Some(self.opaque(state))
             }
         }
@@ -839,7 +841,7 @@ impl<'a> Analysis<'a> {
             return;
         }
         let Some(targets) = self.targets(place.1, state.value(register)) else {
-            if self.executed.is_some() && self.is_return(place.1, register) {
+            if self.executed.is_some() && self.is_certain_return(place.1, register, &state) {
                 self.way(number, place.1, Way::Return);
                 let state = self.kept(state);
                 self.returned(number, &state);
@@ -862,13 +864,33 @@ impl<'a> Analysis<'a> {
 
     /// True if a jump has the form of a return: to the link register, or to a word of the stack.
     fn is_return(&mut self, code: u64, register: Register) -> bool {
+        register == self.decoder.convention().link || self.loads_from_stack(code, register)
+    }
+
+    /// True if a jump to an unknown address is taken for a return in a recorded walk: the address was
+    /// loaded from a fixed place on the stack, and the stack may be that at the entry again. The link
+    /// register may as well hold a label.
+    fn is_certain_return(&mut self, code: u64, register: Register, state: &State) -> bool {
         let convention = self.decoder.convention();
-        let is_popped = |operation: &Operation| {
+        if matches!(*state.value(convention.stack), Value::Stack(Some(at)) if at != 0) {
+            return false;
+        }
+        if self.loads_from_stack(code, register) {
+            return true;
+        }
+        let writer = state.identity(register) >> 8;
+        register == convention.link && writer != 0 && self.loads_from_stack(writer, register)
+    }
+
+    /// True if an instruction loads a register from a fixed place on the stack.
+    fn loads_from_stack(&mut self, code: u64, register: Register) -> bool {
+        let stack = self.decoder.convention().stack;
+        let is_loaded = |operation: &Operation| {
             matches!(operation, Operation::Load { to, at, .. }
-                if *to == Some(register) && at.base == Some(convention.stack))
+                if *to == Some(register) && at.base == Some(stack) && at.index.is_none())
         };
-        let is_popped = |instruction: Rc<Instruction>| instruction.operations.iter().any(is_popped);
-        register == convention.link || self.instruction(code, false).is_some_and(is_popped)
+        let instruction = self.instruction(code, false);
+        instruction.is_some_and(|instruction| instruction.operations.iter().any(is_loaded))
     }
 
     /// Goes on at a target of a jump: in this function, or in another one that returns for it.

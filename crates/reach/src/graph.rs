@@ -1,8 +1,11 @@
 //! The control flow of a function and of all that it calls: blocks of instructions, and the ways on
 //! from each.
 //!
-//! The graph is sound: it has each way that an execution of the function can take. A program for
-//! which that is not known is refused.
+//! The graph has each way that an execution of the function can take, and a program for which that
+//! is not known is refused. One thing is taken for granted: a jump to an address that was loaded from
+//! a fixed place on the stack is a return, if the stack pointer is not known to differ from that at
+//! the entry. A write at an unknown index on the stack, which stays in its object, makes such an
+//! address unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -152,8 +155,8 @@ fn check_events(program: &Program, analysis: &Analysis<'_>, place: &str) -> Resu
                 "executes an instruction that is not known: no bound is known".to_owned()
             }
             // The debugger executes nothing of the program.
-            Event::Trap(text) if text.contains("debugger") => continue,
-            Event::Trap(text) => format!("{text}: no bound is known for what follows"),
+            Event::Trap(trap) if trap.resumes => continue,
+            Event::Trap(trap) => format!("{}: no bound is known for what follows", trap.text),
             Event::TooLong => {
                 "is part of a program that is too large to follow: name a smaller function"
                     .to_owned()

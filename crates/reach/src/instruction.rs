@@ -196,8 +196,30 @@ pub enum Flow {
     ExceptionReturn,
     /// Execution ends, as at a breakpoint.
     Stop,
-    /// An effect that is not followed; the text names it.
-    Trap(&'static str),
+    /// An effect that is not followed.
+    Trap(Trap),
+}
+
+/// An effect that is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Trap {
+    /// The predicate that names it.
+    pub text: &'static str,
+    /// True if the program itself executes nothing until it goes on at the next instruction, as when a
+    /// debugger answers.
+    pub resumes: bool,
+}
+
+impl Trap {
+    /// An effect behind which the program may execute anything.
+    pub const fn stops(text: &'static str) -> Self {
+        Self { text, resumes: false }
+    }
+
+    /// A call of a debugger.
+    pub const fn resumes(text: &'static str) -> Self {
+        Self { text, resumes: true }
+    }
 }
 
 /// An instruction.

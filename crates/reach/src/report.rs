@@ -684,7 +684,7 @@ impl Reporter<'_> {
             Event::NotDecoded => {
                 (K::CannotTell, None, "executes an instruction that is not known".into())
             }
-            Event::Trap(text) => (K::CannotTell, None, (*text).to_owned()),
+            Event::Trap(trap) => (K::CannotTell, None, trap.text.to_owned()),
             Event::TooLong => {
                 (K::CannotTell, None, "is part of a program that is too large to follow".into())
             }

@@ -92,6 +92,11 @@ impl State {
         self.registers[usize::from(register)] = cell;
     }
 
+    /// The identity of the value of a register.
+    pub fn identity(&self, register: Register) -> Identity {
+        self.registers[usize::from(register)].identity
+    }
+
     /// The cell of a register, which gets an identity if it has none.
     pub fn identified(&mut self, register: Register, identity: Identity) -> Cell {
         if self.registers[usize::from(register)].identity == 0 {

@@ -6,7 +6,7 @@ use flashpager_binary::driver::operands::{Operand as Text, number};
 use super::{Convention, Decoder};
 use crate::instruction::{
     Address, Condition, Expression, Flow, Instruction, Operand, Operation, Operator, Register,
-    Relation, Shift, TEMPORARY,
+    Relation, Shift, TEMPORARY, Trap,
 };
 
 const SP: Register = 13;
@@ -176,10 +176,14 @@ impl Lift<'_> {
                 self.made.flow = Flow::Branch(self.target(true)?, condition);
             }
             "tbb" | "tbh" => self.table_branch(name == "tbh")?,
-            "svc" | "hvc" | "smc" => self.made.flow = Flow::Trap("calls the system (svc)"),
+            "svc" | "hvc" | "smc" => {
+                self.made.flow = Flow::Trap(Trap::stops("calls the system (svc)"))
+            }
             "udf" => self.made.flow = Flow::Stop,
             // A debugger may answer, and lets the program go on.
-            "bkpt" | "hlt" => self.made.flow = Flow::Trap("waits for a debugger (bkpt)"),
+            "bkpt" | "hlt" => {
+                self.made.flow = Flow::Trap(Trap::resumes("waits for a debugger (bkpt)"))
+            }
             "eret" | "rfeia" | "rfedb" | "rfeda" | "rfeib" => {
                 self.made.flow = Flow::ExceptionReturn
             }
@@ -590,7 +594,7 @@ impl Lift<'_> {
                 .iter()
                 .any(|prefix| name.starts_with(prefix) && !matches!(name, "bfi" | "bfc"));
         if is_branch {
-            self.made.flow = Flow::Trap("branches in a way that is not followed");
+            self.made.flow = Flow::Trap(Trap::stops("branches in a way that is not followed"));
             return Some(());
         }
         if let Some(place) = self.memory_place() {
@@ -621,7 +625,8 @@ impl Lift<'_> {
             }
         }
         if written.contains(&PC) && self.memory_place().is_none() {
-            self.made.flow = Flow::Trap("writes the program counter in a way that is not followed");
+            self.made.flow =
+                Flow::Trap(Trap::stops("writes the program counter in a way that is not followed"));
             return Some(());
         }
         for register in written {

@@ -2,7 +2,7 @@
 
 use crate::instruction::{
     Address, Condition, Expression, Flow, Instruction, Operand, Operation, Operator, Register,
-    Relation, Shift, TEMPORARY,
+    Relation, Shift, TEMPORARY, Trap,
 };
 
 use super::{Convention, Decoder};
@@ -44,7 +44,7 @@ impl Decoder for RiscV {
         let word = u32::from_le_bytes(*bytes.first_chunk()?);
         if word == EBREAK && bytes.get(4..8) == Some(&SEMIHOSTING.to_le_bytes()) {
             let mut made = Instruction::new(4);
-            made.flow = Flow::Trap("calls a debugger (semihosting)");
+            made.flow = Flow::Trap(Trap::resumes("calls a debugger (semihosting)"));
             return Some(made);
         }
         self.full(word, code)
@@ -294,7 +294,7 @@ impl RiscV {
 
     fn system(&self, made: &mut Instruction, word: u32, rd: Register, funct3: u32) -> Option<()> {
         match (funct3, word >> 20) {
-            (0, 0) => made.flow = Flow::Trap("calls the system (ecall)"),
+            (0, 0) => made.flow = Flow::Trap(Trap::stops("calls the system (ecall)")),
             (0, 1) => made.flow = Flow::Stop,
             (0, 0x102 | 0x302) => made.flow = Flow::ExceptionReturn,
             // wfi, and sfence.vma.
