@@ -192,9 +192,6 @@ class CallBound:
     def in_ram(self) -> list[str]:
         """The functions in RAM, whose code needs no line."""
     @property
-    def left(self) -> int:
-        """The number of recorded calls that were not followed to their end."""
-    @property
     def lines(self) -> int:
         """The number of cache lines with code of a call."""
     @property
@@ -207,6 +204,11 @@ class CallBound:
     def overfull(self) -> list[OverfullSet]:
         """The sets with more lines than ways, the fullest first."""
     @property
+    def unfollowed_calls(self) -> int:
+        """The number of recorded calls that were not followed to their end: an interrupt came, they ran
+        code in RAM that calls code in flash, or the trace ended.
+        """
+    @property
     def ways(self) -> int:
         """The number of ways of a set."""
     def as_dict(self) -> Json:
@@ -218,16 +220,16 @@ class LoopBound:
 
     @property
     def address(self) -> int:
-        """The linked address of the head."""
+        """The linked address of the first head."""
     @property
     def in_call(self) -> int | None:
-        """The most executions of the head in one call, if the bound is limited by it."""
+        """The most executions of the heads in one call, if the bound is limited by it."""
     @property
     def iterations(self) -> int:
-        """The most executions of the head for each entry of the loop."""
+        """The most executions of the heads for each entry of the loop."""
     @property
     def place(self) -> str:
-        """The function and the offset of the loop's head in it, as ``crc+0x12``."""
+        """The function and the offset of the loop's first head in it, as ``crc+0x12``."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 

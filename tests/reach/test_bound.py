@@ -150,7 +150,7 @@ def test_no_recorded_call_is_above_its_bound(tmp_path: Path, processor: str, lev
         design = shape(ways, sets, line)
         bound = _engine.call_bound(trace, design, "work")
         assert bound.calls == 9
-        assert bound.left == 0
+        assert bound.unfollowed_calls == 0
         assert bound.first_call_misses == worst_call(trace, start, ends, ways, sets, line)
         limited = _engine.call_bound(trace, design, "work", has_totals=True)
         assert bound.first_call_misses <= limited.misses <= bound.misses
@@ -182,7 +182,7 @@ def test_no_call_of_the_card_firmware_is_above_its_bound(card: tuple[Path, Path]
             limited = _engine.call_bound(trace, design, timed.function, has_totals=True)
             first = bound.first_call_misses
             assert first is not None
-            assert bound.calls + bound.left == timed.calls
+            assert bound.calls + bound.unfollowed_calls == timed.calls
             assert timed.most_faults <= first <= limited.misses <= bound.misses
             if not bound.overfull:
                 assert bound.misses <= bound.lines

@@ -12,13 +12,13 @@ use crate::seam::{run, view};
 view! {
     /// A loop in the code of a call.
     LoopBound = engine::LoopBound {
-        /// The function and the offset of the loop's head in it, as ``crc+0x12``.
+        /// The function and the offset of the loop's first head in it, as ``crc+0x12``.
         place: String,
-        /// The linked address of the head.
+        /// The linked address of the first head.
         address: u64,
-        /// The most executions of the head for each entry of the loop.
+        /// The most executions of the heads for each entry of the loop.
         iterations: u64,
-        /// The most executions of the head in one call, if the bound is limited by it.
+        /// The most executions of the heads in one call, if the bound is limited by it.
         in_call: Option<u64>,
     }
 }
@@ -44,8 +44,9 @@ view! {
         misses: u64,
         /// The number of recorded calls that were followed.
         calls: u64,
-        /// The number of recorded calls that were not followed to their end.
-        left: u64,
+        /// The number of recorded calls that were not followed to their end: an interrupt came, they ran
+        /// code in RAM that calls code in flash, or the trace ended.
+        unfollowed_calls: u64,
         /// The most misses of a recorded call if the cache is empty before it; None without calls.
         first_call_misses: Option<u64>,
         /// The number of functions in the code of a call.

@@ -31,7 +31,7 @@ class BoundFlags:
         typer.Option(
             "--loops",
             metavar="PLACE=N|FILE",
-            help="With --bound: the most executions of a loop's head for each entry, as "
+            help="With --bound: the most executions of a loop's heads for each entry, as "
             "crc+0x12=9, or a file of such lines; instead of the trace's. Repeatable.",
         ),
     ] = None

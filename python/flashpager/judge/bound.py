@@ -35,6 +35,9 @@ def lines(bound: CallBound) -> list[str]:
     """Describe a bound: the figure first, then the first call, then where lines compete."""
     if not bound.loops:
         condition = ""
+    elif bound.has_recorded_loops and bound.unfollowed_calls:
+        calls = counted(bound.calls, "recorded call")
+        condition = f", if no loop runs more often than in the {calls} followed to the end"
     elif bound.has_recorded_loops:
         condition = ", if no loop runs more often than recorded"
     else:
@@ -73,9 +76,12 @@ def notes(bound: CallBound) -> list[str]:
     """Return what the bound takes for granted, and what is not in it."""
     found = ["interrupts during the call, and constants that it reads, are not in the bound"]
     found += _loops_that_never_run(bound)
-    if bound.left:
-        calls = counted(bound.left, "recorded call")
-        found.append(f"{calls} not followed to the end: an interrupt came, or the trace ended")
+    if bound.unfollowed_calls:
+        calls = counted(bound.unfollowed_calls, "recorded call")
+        found.append(
+            f"{calls} not followed to the end: an interrupt came, code in RAM called code in "
+            "flash, or the trace ended"
+        )
     if bound.in_ram:
         found.append(f"code in RAM has no misses: {', '.join(bound.in_ram)}")
     return found
@@ -87,8 +93,9 @@ def _loops_that_never_run(bound: CallBound) -> list[str]:
     recorded = sum(each.in_call == 0 and each.iterations != 0 for each in bound.loops)
     if bound.has_recorded_loops:
         stated, recorded = 0, stated + recorded
+    trace = "in what was followed of the trace" if bound.unfollowed_calls else "in the trace"
     found = []
-    for never, source in ((recorded, "in the trace"), (stated, "by --loops")):
+    for never, source in ((recorded, trace), (stated, "by --loops")):
         if never:
             loops = counted(never, "loop")
             verb = "does" if never == 1 else "do"

@@ -113,7 +113,7 @@ impl References<'_> {
                 }
             }
         }
-        // A callee has a larger number than the function that calls it, and is complete before it.
+        // Callees come first, so that their lines are complete when their callers take them.
         for scope in self.callees_first() {
             let mut lines = std::mem::take(&mut inside[scope]);
             for callee in &self.graph.scopes[scope].callees {

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use flashpager_base::{Error, Result, shown};
 use flashpager_binary::binaries::Binaries;
-use flashpager_reach::{CodeGraph, code_graph};
+use flashpager_reach::{CodeGraph, Exit, code_graph};
 use flashpager_trace::{Image, Run, Trace, TraceInfo};
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ pub struct BoundRequest {
     /// Targets of indirect calls: the address of the call or the function that holds it, and names of
     /// functions.
     pub targets: Vec<(String, Vec<String>)>,
-    /// Limits on loops: the place of a loop, as `crc+0x12`, and the most executions of its head for
+    /// Limits on loops: the place of a loop, as `crc+0x12`, and the most executions of its heads for
     /// each entry. `None` takes those of the trace.
     pub loops: Option<Vec<(String, u64)>>,
     /// True to take the trace's most executions of each loop in a call, too.
@@ -47,13 +47,13 @@ pub struct BoundRequest {
 /// A loop in the code of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LoopBound {
-    /// The function and the offset of the loop's head in it, as `crc+0x12`.
+    /// The function and the offset of the loop's first head in it, as `crc+0x12`.
     pub place: String,
-    /// The linked address of the head.
+    /// The linked address of the first head.
     pub address: u64,
-    /// Most executions of the head for each entry of the loop.
+    /// Most executions of the heads for each entry of the loop.
     pub iterations: u64,
-    /// Most executions of the head in one call, if the bound is limited by it.
+    /// Most executions of the heads in one call, if the bound is limited by it.
     pub in_call: Option<u64>,
 }
 
@@ -77,8 +77,9 @@ pub struct CallBound {
     pub misses: u64,
     /// Number of recorded calls that were followed.
     pub calls: u64,
-    /// Number of recorded calls that were not followed to their end, as those with an interrupt.
-    pub left: u64,
+    /// Recorded calls that were not followed to their end: an interrupt came, they ran code in RAM
+    /// that calls code in flash, or the trace ended.
+    pub unfollowed_calls: u64,
     /// Most misses of a recorded call if the cache is empty before it; `None` if none was followed.
     pub first_call_misses: Option<u64>,
     /// Number of functions in the code of a call.
@@ -140,7 +141,7 @@ pub fn call_bound(
         function: request.function.clone(),
         misses,
         calls: recorded.calls,
-        left: recorded.left,
+        unfollowed_calls: recorded.unfollowed_calls,
         first_call_misses: (recorded.calls > 0).then_some(recorded.most_misses),
         functions: graph.functions.iter().map(|each| each.address).collect::<BTreeSet<_>>().len()
             as u64,
@@ -276,30 +277,22 @@ impl Limits {
         if needs_trace && !keys.is_empty() && recorded.calls == 0 {
             return Err(no_recorded_call(placed, request, recorded));
         }
+        let unseen = unseen_loops(placed);
         for (key, place) in &keys {
+            let is_seen = !unseen.contains(key);
             let seen = recorded.each_entry.get(key).copied().unwrap_or_default();
-            let each_entry = match (&request.loops, stated.get(place)) {
-                (None, _) => seen,
-                (Some(_), Some(most)) if *most < seen => {
-                    return Err(Error::design(format!(
-                        "--loops {}={most}: the trace runs it {seen} times",
-                        shown(place)
-                    )));
-                }
-                (Some(_), Some(most)) => *most,
-                (Some(_), None) => {
-                    return Err(Error::design(format!(
-                        "the loop at {} has no limit: add '{}=N' to --loops, for N executions of its \
-                         first instruction for each entry (the trace has {seen} at most), or leave \
-                         --loops out to take the trace's",
-                        shown(place),
-                        shown(place)
-                    )));
+            let each_entry = match &request.loops {
+                None if is_seen => seen,
+                None => return Err(unseen_loop(place)),
+                Some(_) => {
+                    let seen = is_seen.then_some(seen);
+                    stated_limit(key, place, stated.get(place).copied(), seen)?
                 }
             };
             unused.remove(place.as_str());
             let in_call = recorded.in_call.get(key).copied().unwrap_or_default();
-            by_key.insert(key.clone(), (each_entry, request.has_totals.then_some(in_call)));
+            let in_call = (request.has_totals && is_seen).then_some(in_call);
+            by_key.insert(key.clone(), (each_entry, in_call));
         }
         if let Some(place) = unused.first() {
             let known: Vec<&str> = keys.values().map(String::as_str).collect();
@@ -341,6 +334,69 @@ impl Limits {
         });
         loops.collect()
     }
+}
+
+/// The limit of a loop with --loops; `seen` is that of the trace, if it shows the loop.
+fn stated_limit(key: &LoopKey, place: &str, stated: Option<u64>, seen: Option<u64>) -> Result<u64> {
+    let place = shown(place);
+    match (stated, seen) {
+        (Some(most), Some(seen)) if most < seen => {
+            Err(Error::design(format!("--loops {place}={most}: the trace runs it {seen} times")))
+        }
+        (Some(most), _) => Ok(most),
+        (None, seen) => {
+            let rest = seen.map_or(String::new(), |seen| {
+                format!(" (the trace has {seen} at most), or leave --loops out to take the trace's")
+            });
+            Err(Error::design(format!(
+                "the loop at {place} has no limit: add '{place}=N' to --loops, for N executions of \
+                 {} for each entry{rest}",
+                heads(key)
+            )))
+        }
+    }
+}
+
+/// Names the heads of a loop.
+fn heads(key: &LoopKey) -> String {
+    let addresses: Vec<String> = key.iter().map(|head| format!("{head:#x}")).collect();
+    match &addresses[..] {
+        [one] => format!("its head ({one})"),
+        all => format!("its heads ({}), all together,", all.join(", ")),
+    }
+}
+
+/// The error if a loop that the trace does not show is to have the trace's limit.
+fn unseen_loop(place: &str) -> Error {
+    let place = shown(place);
+    Error::design(format!(
+        "the loop at {place} lies in RAM or is called from there, and the trace does not show how \
+         often it runs: state the limits of all loops with --loops, this one as --loops {place}=N"
+    ))
+}
+
+/// Loops whose executions the trace does not show: those of functions with code in RAM, and of all
+/// that these call.
+fn unseen_loops(placed: &PlacedGraph<'_>) -> BTreeSet<LoopKey> {
+    let functions = &placed.graph.functions;
+    let in_ram = |function: &usize| placed.places[*function].iter().any(Option::is_none);
+    let mut open: Vec<usize> = (0..functions.len()).filter(in_ram).collect();
+    let mut is_unseen = vec![false; functions.len()];
+    while let Some(function) = open.pop() {
+        if std::mem::replace(&mut is_unseen[function], true) {
+            continue;
+        }
+        let exits = functions[function].blocks.iter().flat_map(|block| &block.exits);
+        open.extend(exits.filter_map(|exit| match exit {
+            Exit::Call(callee, _) => Some(*callee),
+            _ => None,
+        }));
+    }
+    let unseen = (0..functions.len()).filter(|function| is_unseen[*function]);
+    let keys = unseen.flat_map(|function| {
+        (0..placed.loops[function].all.len()).map(move |number| placed.key(function, number))
+    });
+    keys.collect()
 }
 
 /// All loops, with the function and the offset of the first head.

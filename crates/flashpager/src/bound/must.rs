@@ -1,7 +1,7 @@
 //! The must analysis of a set: references that hit whenever they are executed.
 //!
 //! A line has an age before a node, at most as many as other lines of its set that were referenced
-//! since it was, on each way to the node. Lines whose age is below the number of ways are in the
+//! since it was, on each path to the node. Lines whose age is below the number of ways are in the
 //! cache.
 
 use super::unfold::Unfolded;
@@ -38,7 +38,7 @@ fn joined(one: &Ages, other: &Ages) -> Ages {
 /// The references of a set that hit whenever they are executed: for each node, true for each of its
 /// references. `lines` are the references of each node to lines of the set.
 ///
-/// Nothing is known of the cache at the start.
+/// The cache is unknown at the start.
 pub fn hits(
     graph: &Unfolded,
     ways: u32,
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_way_lacks_is_not_known() {
+    fn what_one_path_lacks_is_not_known() {
         let (one, other) = (vec![(1, 0), (2, 1)], vec![(2, 0), (3, 1)]);
         assert_eq!(joined(&one, &other), [(2, 1)]);
     }

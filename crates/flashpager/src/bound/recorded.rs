@@ -19,8 +19,8 @@ pub type LoopKey = Vec<u64>;
 pub struct RecordedCalls {
     /// Calls that were followed to their end.
     pub calls: u64,
-    /// Calls during which the program did something else, as an interrupt, or that did not end.
-    pub left: u64,
+    /// Calls that were not followed to their end.
+    pub unfollowed_calls: u64,
     /// The first place at which a call was left: the offset of the block, and that of the run.
     pub left_at: Option<(u32, u32)>,
     /// Most misses of a call from an empty cache.
@@ -69,19 +69,39 @@ impl PlacedGraph<'_> {
             graph: self,
             entry,
             frames: Vec::new(),
+            back: 0,
+            before: 0,
             is_at_exit: false,
             now: RecordedCalls::default(),
             all: RecordedCalls::default(),
             cache: EmptiedCache::new(shape),
         };
         for_runs(trace, should_continue, |runs| {
-            runs.iter().for_each(|run| follower.take(*run));
+            for run in runs {
+                follower.take(*run);
+                follower.before = run.end();
+            }
             Ok(())
         })?;
-        if !follower.frames.is_empty() {
-            follower.all.left += 1;
-        }
+        follower.end_of_trace();
         Ok(follower.all)
+    }
+
+    /// True if all code of a function lies in RAM: the trace has none of it.
+    fn is_in_ram(&self, function: usize) -> bool {
+        self.places[function].iter().all(Option::is_none)
+    }
+
+    /// True if the code that ends at an offset may jump back to the first block of the root.
+    fn leads_to_start(&self, end: u64) -> bool {
+        let functions = self.graph.functions.iter().zip(&self.places);
+        let roots = functions.filter(|(each, _)| each.address == self.graph.functions[0].address);
+        roots.flat_map(|(function, places)| function.blocks.iter().zip(places)).any(
+            |(block, place)| {
+                let ends_here = place.is_some_and(|place| place.end() == end);
+                ends_here && block.exits.contains(&Exit::Block(0))
+            },
+        )
     }
 }
 
@@ -134,9 +154,13 @@ struct Follower<'a> {
     entry: u32,
     /// The open functions of the call; empty outside of calls.
     frames: Vec<Frame>,
+    /// The end of the run before the call: the offset to which a call instruction returns.
+    back: u64,
+    /// The end of the run before.
+    before: u64,
     /// True if the block of the last frame was executed to its end.
     is_at_exit: bool,
-    /// What the call did so far.
+    /// Counts of the open call.
     now: RecordedCalls,
     all: RecordedCalls,
     cache: EmptiedCache,
@@ -151,7 +175,8 @@ impl Follower<'_> {
                 self.leave(at);
             }
             if self.frames.is_empty() {
-                if at != self.entry || at != run.offset {
+                let is_call = at == self.entry && at == run.offset;
+                if !is_call || self.graph.leads_to_start(self.before) {
                     return;
                 }
                 self.begin();
@@ -178,19 +203,30 @@ impl Follower<'_> {
         self.cache.empty();
         self.now = RecordedCalls::default();
         self.is_at_exit = false;
+        self.back = self.before;
         self.enter(0);
     }
 
-    /// Gives up the call.
+    /// Gives up the call. Its loops ran at least as often as they did until here.
     fn leave(&mut self, at: u32) {
         self.is_at_exit = false;
         if let Some(frame) = self.frames.last() {
             let place = self.graph.places[frame.function][frame.block];
             let here = place.map_or(0, |place| place.offset);
-            self.all.left += 1;
+            self.all.unfollowed_calls += 1;
             self.all.left_at.get_or_insert((here, at));
         }
-        self.frames.clear();
+        self.pop_to(0);
+        self.note_loops();
+    }
+
+    /// Gives up the call that is open at the end of the trace.
+    fn end_of_trace(&mut self) {
+        if !self.frames.is_empty() {
+            self.all.unfollowed_calls += 1;
+            self.pop_to(0);
+            self.note_loops();
+        }
     }
 
     /// Enters a function.
@@ -250,14 +286,22 @@ impl Follower<'_> {
                     self.enter(*callee);
                     return true;
                 }
+                // The trace goes on behind the call of code in RAM.
+                Exit::Call(callee, Resumption::Block(to))
+                    if graph.is_in_ram(*callee) && start(*to) == Some(at) =>
+                {
+                    self.enter_block(*to);
+                    return true;
+                }
                 _ => {}
             }
         }
-        exits.contains(&Exit::Return) && self.go_back(at)
+        exits.contains(&Exit::Return) && self.go_back(at, exits.len() == 1)
     }
 
-    /// Returns to the caller, which goes on at an offset; false if it does not.
-    fn go_back(&mut self, at: u32) -> bool {
+    /// Returns to the caller, which goes on at an offset; false if it does not. The call of the root
+    /// ends if the code there is that behind its call, or if execution goes nowhere else for certain.
+    fn go_back(&mut self, at: u32, is_certain: bool) -> bool {
         let graph = self.graph;
         let depth = self.frames.len();
         for caller in (0..depth.saturating_sub(1)).rev() {
@@ -284,6 +328,9 @@ impl Follower<'_> {
                 return false;
             }
         }
+        if u64::from(at) != self.back && !is_certain {
+            return false;
+        }
         self.pop_to(0);
         self.finish();
         true
@@ -303,6 +350,11 @@ impl Follower<'_> {
         self.is_at_exit = false;
         self.all.calls += 1;
         self.all.most_misses = self.all.most_misses.max(self.cache.misses);
+        self.note_loops();
+    }
+
+    /// Takes the executions of loops in the call into those of all calls.
+    fn note_loops(&mut self) {
         for (key, count) in std::mem::take(&mut self.now.each_entry) {
             let most = self.all.each_entry.entry(key).or_default();
             *most = (*most).max(count);
