@@ -326,3 +326,133 @@ def test_one_is_one(card: tuple[Path, Path]) -> None:
     assert described[-1].endswith("no set has more of them than its 4 ways")
     assert len(notes(bound)) == 1
     assert parse_loops(["a+0x2=3"]) == [("a+0x2", 3)]
+
+
+IN_RAM = """
+volatile unsigned sink;
+extern int main(void);
+__attribute__((section(".vectors"), used)) void *const vectors[] = {(void *)0x20004000, main};
+__attribute__((section(".ramcode"), noinline, used)) void spin(unsigned n) {
+    for (unsigned i = 0; i < n; i++) sink = i;
+}
+__attribute__((section(".ramcode"), noinline, used)) void step(unsigned n) { sink = n; }
+__attribute__((section(".root"), noinline, used)) unsigned tail(unsigned n) {
+    unsigned sum = n;
+    for (unsigned i = 0; i < n; i++) sum = sum * 33 + sink;
+    return sum;
+}
+__attribute__((section(".root"), noinline, used)) unsigned with_loop(unsigned n) {
+    if (!n) return 7;
+    spin(n);
+    return tail(n) + 1;
+}
+__attribute__((section(".root"), noinline, used)) unsigned without_loop(unsigned n) {
+    if (!n) return 7;
+    step(n);
+    return tail(n) + 1;
+}
+__attribute__((section(".ramcode"), noinline, used)) void back(unsigned n) { sink = tail(n) + 1; }
+__attribute__((section(".root"), noinline, used)) unsigned left(unsigned n) {
+    unsigned sum = n;
+    for (unsigned i = 0; i < n; i++) sum = sum * 5 + sink;
+    if (n > 1) back(n);
+    return sum;
+}
+__attribute__((section(".main"))) int main(void) {
+    unsigned *to = &ram_start, *from = &ram_load;
+    while (to < &ram_end) *to++ = *from++;
+    sink = with_loop(0); sink = with_loop(5);
+    sink = without_loop(0); sink = without_loop(5);
+    sink = left(1); sink = left(6);
+    register unsigned op __asm__("r0") = 0x18;
+    register unsigned why __asm__("r1") = 0x20026;
+    __asm__ volatile("bkpt 0xab" :: "r"(op), "r"(why) : "memory");
+    for (;;) { }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def in_ram(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a recording of a program with code in RAM."""
+    need("qemu-system-arm", "arm-none-eabi-gcc")
+    folder = tmp_path_factory.mktemp("ram")
+    source = IN_RAM.replace(
+        "extern int main", "extern unsigned ram_start, ram_end, ram_load;\nextern int main", 1
+    )
+    (folder / "program.c").write_text(source, encoding="utf-8")
+    script = SCRIPT.replace(
+        "    . = 0x20000000;\n",
+        "    ram_load = .;\n    . = 0x20000000;\n"
+        "    .fast : AT(ram_load) { ram_start = .; *(.ramcode) . = ALIGN(4); ram_end = .; }\n",
+    )
+    (folder / "program.ld").write_text(script, encoding="utf-8")
+    _, trace = build(folder, "program", "-mcpu=cortex-m3", "-O1", "-mlong-calls")
+    return trace
+
+
+def test_loops_in_ram_need_limits(in_ram: Path) -> None:
+    """The trace does not show them; with stated limits, the bound has what is behind."""
+    design = shape(2, 64, 8)
+    with pytest.raises(
+        FlashpagerError, match=r"spin\+0x[0-9a-f]+ lies in RAM .*--loops spin"
+    ) as error:
+        _engine.call_bound(in_ram, design, "with_loop")
+    place = str(error.value).rpartition("--loops ")[2].partition("=")[0]
+    with pytest.raises(FlashpagerError, match=r"tail\+0x[0-9a-f]+ has no limit") as error:
+        _engine.call_bound(in_ram, design, "with_loop", loops=[(place, 5)], has_totals=True)
+    behind = str(error.value).partition("add '")[2].partition("=")[0]
+    stated = [(place, 5), (behind, 5)]
+    bound = _engine.call_bound(in_ram, design, "with_loop", loops=stated, has_totals=True)
+    assert bound.calls == 2
+    assert bound.unfollowed_calls == 0
+    assert bound.misses == bound.first_call_misses
+    assert [each.in_call for each in bound.loops if each.place == place] == [None]
+    assert "spin" in bound.in_ram
+
+
+def test_a_call_goes_on_behind_code_in_ram(in_ram: Path) -> None:
+    """Flash code behind a call of RAM is followed, and in the bound."""
+    bound = _engine.call_bound(in_ram, shape(2, 64, 8), "without_loop")
+    assert (bound.calls, bound.unfollowed_calls) == (2, 0)
+    assert all(each.iterations >= 5 for each in bound.loops)
+    assert bound.misses == bound.first_call_misses
+
+
+def test_a_call_that_was_left_keeps_its_loops(in_ram: Path) -> None:
+    """Its loops ran at least as often as until it was left, and the condition names the others."""
+    design = shape(2, 64, 8)
+    with pytest.raises(FlashpagerError, match=r"tail\+0x[0-9a-f]+ lies in RAM or is called from"):
+        _engine.call_bound(in_ram, design, "left")
+    with pytest.raises(FlashpagerError, match=r"tail\+0x[0-9a-f]+ has no limit") as error:
+        _engine.call_bound(in_ram, design, "left", loops=[])
+    place = str(error.value).partition("add '")[2].partition("=")[0]
+    with pytest.raises(FlashpagerError, match=r"left\+0x[0-9a-f]+ has no limit.*has [67] at most"):
+        _engine.call_bound(in_ram, design, "left", loops=[(place, 9)])
+
+
+JUMPS = """
+extern int main(void);
+__attribute__((section(".vectors"), used)) void *const vectors[] = {(void *)0x20004000, main};
+#define NAKED __attribute__((naked, noinline, used))
+NAKED void by_link(void **p) { __asm__("push {r4, lr}\\n ldr lr, [r0]\\n bx lr"); }
+NAKED void by_index(int n) { __asm__("push {r4, lr}\\n ldr pc, [sp, r0, lsl #2]"); }
+NAKED void by_slot(int n) { __asm__("push {r4, lr}\\n str r0, [sp]\\n ldr pc, [sp]"); }
+int main(void) {
+    register unsigned op __asm__("r0") = 0x18;
+    register unsigned why __asm__("r1") = 0x20026;
+    __asm__ volatile("bkpt 0xab" :: "r"(op), "r"(why) : "memory");
+    for (;;) { }
+}
+"""
+
+
+def test_jumps_that_are_no_returns_are_refused(tmp_path: Path) -> None:
+    """The link register may hold a label, and a word at an index may be one of a table."""
+    need("qemu-system-arm", "arm-none-eabi-gcc")
+    (tmp_path / "program.c").write_text(JUMPS, encoding="utf-8")
+    (tmp_path / "program.ld").write_text(SCRIPT, encoding="utf-8")
+    _, trace = build(tmp_path, "program", "-mcpu=cortex-m3", "-O1")
+    for name in ("by_link", "by_index", "by_slot"):
+        with pytest.raises(FlashpagerError, match=f"{name} at 0x[0-9a-f]+ jumps to an address"):
+            _engine.call_bound(trace, shape(2, 8, 8), name)
