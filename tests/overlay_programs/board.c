@@ -55,6 +55,11 @@ int fp_overlay_read(uint32_t at, void *to, uint32_t bytes)
 
 _Noreturn void fp_overlay_failed(enum fp_overlay_error error, unsigned function)
 {
+    uint64_t aligned;
+    uintptr_t at_aligned = (uintptr_t)&aligned;
+    __asm__ volatile("" : "+r"(at_aligned));
+    if (at_aligned % 8)
+        put_text("stack not aligned\n");
     char text[] = "overlay error -0, function 00000\n";
     text[15] = (char)('0' - error);
     for (unsigned at = sizeof text - 3, rest = function; rest != 0; rest /= 10)
@@ -75,6 +80,24 @@ __attribute__((noinline)) void start_paging(void)
 }
 #endif
 
+#ifdef CONSTRUCTORS
+extern void (*const __init_array_start[])(void), (*const __init_array_end[])(void);
+
+__attribute__((noinline)) void construct(void)
+{
+    for (void (*const *at)(void) = __init_array_start; at < __init_array_end; at++)
+        (*at)();
+}
+#endif
+
+#ifdef START_BY_POINTER
+#ifdef PAGED
+void (*volatile start_by_pointer)(void) = start_paging;
+#else
+void (*volatile start_by_pointer)(void);
+#endif
+#endif
+
 void reset(void)
 {
     const uint32_t *from = data_load;
@@ -85,7 +108,13 @@ void reset(void)
 #ifdef CALLED_EARLY
     CALLED_EARLY(1);
 #endif
-#ifdef PAGED
+#ifdef CONSTRUCTORS
+    construct();
+#endif
+#ifdef START_BY_POINTER
+    if (start_by_pointer)
+        start_by_pointer();
+#elif defined PAGED
     start_paging();
 #endif
     *(volatile uint32_t *)0xe000e014 = TICK_CYCLES - 1; /* reload value of SysTick */

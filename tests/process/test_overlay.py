@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from flashpager import FlashpagerError
+from flashpager.deploy.overlay_elf import LinkedProgram
+from flashpager.deploy.overlay_image import finished
+from flashpager.deploy.overlay_program import OverlayProgram
 from tests.conftest import ROOT, fails, flashpager, need
 from tests.overlaid import CONSTRUCTS, ENGINE, PagedProgram, output, ran
 
@@ -37,6 +41,13 @@ int main(void)
     return 0;
 }}
 """
+
+
+def _assembly(text: str) -> str:
+    """Return a statement in C that holds assembly."""
+    lines = [".syntax unified", ".thumb", *text.strip().splitlines(), ".text"]
+    escaped = (line.replace('"', '\\"') for line in lines)
+    return "__asm__(" + "\n".join(f'"{line}\\n"' for line in escaped) + ");"
 
 
 def _small(folder: Path, code: str, body: str, result: int = 0, flags: str = "-Os") -> PagedProgram:
@@ -130,8 +141,8 @@ def test_depth(tmp_path: Path) -> None:
     assert names[str(int(said[4]))] == "deep"
 
 
-def test_flash_of_another_program(tmp_path: Path) -> None:
-    """An image that is damaged, or of another program, is refused by the start."""
+def test_flash_of_another_program_number(tmp_path: Path) -> None:
+    """An image whose number is that of another program is refused by the start."""
     program = _small(tmp_path, "", "sink = helper(2);", 7)
     folder = program.paged("--ram", "1K")
     assert output(folder / "second.elf") == "right\n"
@@ -140,6 +151,169 @@ def test_flash_of_another_program(tmp_path: Path) -> None:
     content[-1] ^= 1
     flash.write_bytes(content)
     assert output(folder / "second.elf") == "overlay error -2, function 00000\n"
+
+
+def test_unknown_handlers(tmp_path: Path) -> None:
+    """A program whose entry is not the reset of its vectors is refused: handlers are not known."""
+    code = "void reset(void);\n__attribute__((used)) void begin(void) { reset(); }"
+    program = _small(tmp_path, code, "sink = helper(2);", 7)
+    elf = program.link(tmp_path / "first.elf", (), ("-Wl,--emit-relocs", "-Wl,-e,begin"))
+    words = ["no section begins with a table of vectors", "handlers are not known", "-Wl,-e,NAME"]
+    fails("overlay", elf, "-o", tmp_path / "out", "--ram=1K", words=words)
+
+
+def test_handlers_without_relocations(tmp_path: Path) -> None:
+    """Handlers are found by the words of the table of vectors, not by its relocations."""
+    code = "void tick(void) { sink = helper(sink); }"
+    program = _small(tmp_path, f"extern volatile uint32_t sink;\n{code}", "sink = helper(2);", 7)
+    whole = LinkedProgram.read(program.first())
+    vectors = next(each for each in whole.symbols if each.name == "vectors")
+    outside = [r for r in whole.relocations if not 0 <= r.address - vectors.value < 64]
+    assert len(outside) < len(whole.relocations)
+    found = OverlayProgram(replace(whole, relocations=outside)).handlers()
+    assert [function.name for function in found] == ["fault", "tick"]
+
+
+#: A function in RAM that ends in a conditional branch to a function that may come to paged code.
+BRANCHES = """
+.section .pinned.branches, "ax"
+.global choose
+.type choose, %function
+choose:
+    cmp r0, #5
+    beq.w gated
+    movs r0, #9
+    bx lr
+.size choose, . - choose
+.global gated
+.type gated, %function
+gated:
+    push {r4, lr}
+    adds r0, #1
+    ldr r4, =helper
+    blx r4
+    pop {r4, pc}
+.ltorg
+.size gated, . - gated
+"""
+
+
+def test_conditional_branch_to_a_gate(tmp_path: Path) -> None:
+    """A conditional branch between resident functions stays one, if its target has a slot."""
+    code = f"uint32_t choose(uint32_t x), gated(uint32_t x);\n{_assembly(BRANCHES)}"
+    code += "\n__attribute__((noinline)) uint32_t through(uint32_t x) { return gated(x) + 1; }"
+    program = _small(tmp_path, code, "sink = choose(5) + choose(6) + through(3);", 42)
+    folder = program.paged("--ram=1K")
+    assert output(tmp_path / "first.elf") == output(folder / "second.elf") == "right\n"
+
+
+def test_distance_to_a_gate(tmp_path: Path) -> None:
+    """Data that holds the distance to a function with a slot is refused."""
+    distance = '.section .rodata.distance, "a"\n.global distance\ndistance: .word gated - .'
+    code = f"uint32_t choose(uint32_t x);\n{_assembly(BRANCHES)}\n{_assembly(distance)}"
+    code += "\nextern const uint32_t distance;"
+    program = _small(tmp_path, code, "sink = choose(distance);", 9)
+    words = ["data refers to gated", "cannot be redirected"]
+    fails("overlay", program.first(), "-o", tmp_path / "out", "--ram=1K", words=words)
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["adds r0, #1", "cmp r0, #9\nit eq\nbxeq lr", "push {lr}\nbl helper\nldr lr, [sp], #4\nnop"],
+    ids=["sum", "condition", "sum-and-nop"],
+)
+def test_functions_that_run_on(tmp_path: Path, last: str) -> None:
+    """A function that runs on into the next one stays, with that one."""
+    text = "\n".join(
+        (
+            '.section .text.front, "ax"\n.global front\n.type front, %function\nfront:',
+            f"{last}\n.size front, . - front",
+            ".global behind\n.type behind, %function\nbehind:",
+            "adds r0, #40\nbx lr\n.size behind, . - behind",
+        )
+    )
+    code = f"uint32_t front(uint32_t x);\n{_assembly(text)}"
+    program = _small(tmp_path, code, "sink = front(2) - front(1) + helper(1);")
+    program = replace(program, text=program.text.replace("sink == 0", "sink > 4"))
+    notes = flashpager("overlay", program.first(), "-o", tmp_path / "out", "--ram", "1K").err
+    assert "resident: front: it runs on behind its end" in notes
+    assert "resident: behind: front runs on into it" in notes
+    folder = program.paged("--ram", "1K")
+    assert output(tmp_path / "first.elf") == output(folder / "second.elf") == "right\n"
+
+
+def test_call_of_the_entry(tmp_path: Path) -> None:
+    """A paged function may call the program's entry."""
+    code = "void reset(void);\n__attribute__((noinline)) void again(void) { reset(); helper(1); }"
+    program = _small(tmp_path, code, "sink = helper(2); if (sink == 8) again();", 7)
+    folder = program.paged("--ram=1K")
+    assert "reset" in (folder / "overlay.txt").read_text("utf-8")
+    assert output(folder / "second.elf") == "right\n"
+
+
+def test_tables_far_apart(tmp_path: Path) -> None:
+    """A heap that calls from it to the slots do not span is refused."""
+    program = _small(tmp_path, "", "sink = helper(2);", 7)
+    plan = tmp_path / "out"
+    flashpager("overlay", program.first(), "-o", plan, "--ram=1K")
+    whole = LinkedProgram.read(program.second(plan))
+    whole.symbols = [
+        replace(each, value=each.value + (1 << 22)) if each.name == "fp_overlay_heap" else each
+        for each in whole.symbols
+    ]
+    with pytest.raises(FlashpagerError, match="more than 4 MB apart"):
+        finished(whole)
+
+
+def test_without_mapping_symbols(tmp_path: Path) -> None:
+    """A program that does not tell code from constants is refused."""
+    elf = _small(tmp_path, "", "sink = helper(2);", 7).first()
+    ran("arm-none-eabi-objcopy", "-x", elf)
+    words = ["no mapping symbols", "without -x"]
+    fails("overlay", elf, "-o", tmp_path / "out", "--ram=1K", words=words)
+
+
+def test_registers_for_floating_point(tmp_path: Path) -> None:
+    """Neither the command nor the engine takes arguments in registers for floating point."""
+    elf = _small(tmp_path, "", "sink = helper(2);", 7).first()
+    engine = [ENGINE / "overlay_cortex_m.S", f"-I{tmp_path}", "-c", "-o", tmp_path / "a.o"]
+    design = "HEAP_BYTES 64", "SLOTS 8", "FAR 4", "POLICY 1"
+    text = "".join(f"#define FP_OVERLAY_{each}\n" for each in design)
+    (tmp_path / "fp_overlay_design.h").write_text(text, encoding="ascii")
+    cpu = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16")
+    ran(*cpu, "-mfloat-abi=softfp", *engine)
+    with pytest.raises(AssertionError, match="does not keep s0 to s15"):
+        ran(*cpu, "-mfloat-abi=hard", *engine)
+    content = bytearray(elf.read_bytes())
+    content[37] |= 4
+    elf.write_bytes(content)
+    words = ["registers for floating point", "-mfloat-abi=soft"]
+    fails("overlay", elf, "-o", tmp_path / "out", "--ram=1K", words=words)
+
+
+def test_constructors(tmp_path: Path) -> None:
+    """Constructors stay, with what they call and what calls them, and run before the engine."""
+    code = (
+        "uint32_t made;\n__attribute__((noinline)) uint32_t two(uint32_t x) { return x + 2; }\n"
+        "void (*volatile after)(void);\n"
+        "__attribute__((constructor)) void make(void) { made = two(1); if (after) after(); }"
+    )
+    program = _small(tmp_path, code, "sink = made + helper(2);", 10, "-DCONSTRUCTORS")
+    notes = flashpager("overlay", program.first(), "-o", tmp_path / "out", "--ram", "1K").err
+    assert "resident: make: a constructor runs before the engine starts" in notes
+    assert "resident: two: the constructors' make calls it" in notes
+    assert "resident: construct: it runs constructors" in notes
+    folder = program.paged("--ram", "1K")
+    assert output(tmp_path / "first.elf") == output(folder / "second.elf") == "right\n"
+
+
+def test_start_that_is_not_called(tmp_path: Path) -> None:
+    """A program that reaches the start of the engine by no direct call is refused."""
+    program = _small(tmp_path, "", "sink = helper(2);", 7, "-DSTART_BY_POINTER")
+    plan = tmp_path / "out"
+    flashpager("overlay", program.first(), "-o", plan, "--ram=1K")
+    words = ["no direct call leads from the entry to fp_overlay_start()"]
+    fails("overlay", program.second(plan), "-o", plan, words=words)
 
 
 def test_wrong_input(tmp_path: Path) -> None:
@@ -289,8 +463,6 @@ def test_flash_that_cannot_be_read(tmp_path: Path) -> None:
 
 #: A function whose rare part jumps back into it, as compilers divide them.
 SPLIT = r"""
-.syntax unified
-.thumb
 .section .text.split, "ax"
 .global split
 .type split, %function
@@ -308,14 +480,12 @@ split.cold:
     adds r0, #40
     b.w back
 .size split.cold, . - split.cold
-.text
 """
 
 
 def test_split_functions(tmp_path: Path) -> None:
     """A function whose rare part has a section of its own stays, with that part."""
-    lines = "\n".join(f'"{line}\\n"' for line in SPLIT.replace('"', '\\"').splitlines())
-    code = f"uint32_t split(uint32_t x);\n__asm__({lines});"
+    code = f"uint32_t split(uint32_t x);\n{_assembly(SPLIT)}"
     program = _small(tmp_path, code, "sink = split(9) + split(3) + helper(1);", 57)
     notes = flashpager("overlay", program.first(), "-o", tmp_path / "out", "--ram", "1K").err
     assert "resident: split: split.cold is a part of it" in notes

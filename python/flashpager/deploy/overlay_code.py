@@ -45,6 +45,25 @@ _PAIR, _SHIFTED = _Pattern(0xFE400000, 0xE8400000), _Pattern(0xFE000000, 0xEA000
 _CONSTANT, _MOVW = _Pattern(0xF8008000, 0xF0000000), _Pattern(0xFB708000, 0xF2400000)
 _MOV_CONSTANT = _Pattern(0xFBCF8000, 0xF04F0000)
 _LOADS = 1 << 20
+# Instructions behind which a function does not run on, and those that only fill.
+_ENDS_SHORT = (
+    _B,
+    _Pattern(0xFFFFFF87, 0x4700),  # bx
+    _MOV_PC,
+    _Pattern(0xFFFFFF87, 0x4487),  # add pc
+    _Pattern(0xFFFFFF00, 0xBD00),  # pop with pc
+    _Pattern(0xFFFFFF00, 0xDE00),  # udf
+)
+_POPS_PC = _Pattern(0xFE508000, 0xE8108000)
+_ENDS_LONG = (
+    _B_W,
+    _LDR_PC,
+    _POPS_PC,
+    _Pattern(0xFFF0FFE0, 0xE8D0F000),  # tbb and tbh
+    _Pattern(0xFFF0F000, 0xF7F0A000),  # udf.w
+)
+_FILLS = frozenset((0xBF00, 0x46C0, 0xF3AF8000))
+_IT, _NO_IT = _Pattern(0xFFFFFF00, 0xBF00), _Pattern(0xFFFFFF0F, 0xBF00)
 
 
 class BranchKind(Enum):
@@ -159,6 +178,47 @@ def _long_branch(address: int, code: int) -> Branch | None:
     if code in _LDR_PC and code not in _POP_PC:
         return Branch(address, BranchKind.INDIRECT, None)
     return None
+
+
+def last_instruction(program: LinkedProgram, start: int, end: int) -> tuple[int, int] | None:
+    """Return address and code of the last instruction of a range, if it has no condition."""
+    last, conditional = None, 0
+    for address, code in instructions(program, start, end):
+        if code not in _FILLS:
+            last = None if conditional else (address, code)
+        conditional = max(0, conditional - 1)
+        if code in _IT and code not in _NO_IT:
+            # The lowest bit that is set in the mask ends the block.
+            conditional = 5 - (code & -code & 0xF).bit_length()
+    return last
+
+
+def called_last(program: LinkedProgram, start: int, end: int) -> int | None:
+    """Return the target of a ``bl`` that is the last instruction of a range."""
+    last = last_instruction(program, start, end)
+    if last is None or last[1] not in _BL:
+        return None
+    return long_target(last[0], last[1] >> 16, last[1] & 0xFFFF)
+
+
+def ends(program: LinkedProgram, start: int, end: int) -> bool:
+    """Return True if the last instruction of a range never lets the next one run.
+
+    A call as the last instruction is not judged here: see ``called_last()``.
+    """
+    last = last_instruction(program, start, end)
+    if last is None:
+        return False
+    patterns = _ENDS_LONG if last[1] >> 16 else _ENDS_SHORT
+    return any(last[1] in pattern for pattern in patterns)
+
+
+def returns(program: LinkedProgram, start: int, end: int) -> bool:
+    """Return True if a range has an instruction that returns."""
+    return any(
+        code in _BX_LR or code in _POPS_PC or code in _POP_PC or code in _ENDS_SHORT[4]
+        for _, code in instructions(program, start, end)
+    )
 
 
 def own_address_uses(program: LinkedProgram, start: int, end: int) -> Iterator[tuple[int, int]]:

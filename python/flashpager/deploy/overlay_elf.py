@@ -17,6 +17,8 @@ _ARM, _LINKED = 40, 2
 _SYMBOLS, _NO_BITS, _RELOCATIONS = 2, 8, 9
 _ALLOCATED, _EXECUTABLE = 2, 4
 _LOADED, _IGNORED = 1, 0
+#: The flag of a program that passes numbers in registers for floating point.
+_HARD_FLOAT = 0x400
 #: Types of symbols.
 _NO_TYPE, _FUNCTION, _SECTION_SYMBOL = 0, 2, 3
 #: Offset of the type in a segment's entry, and of the flags in a section's.
@@ -80,6 +82,8 @@ class LinkedProgram:
     relocations: list[Relocation]
     #: Addresses from which on there is code, or data in code; ascending.
     mapping: list[tuple[int, bool]] = field(default_factory=list)
+    #: True if calls pass numbers in registers for floating point.
+    is_hard_float: bool = False
 
     @classmethod
     def read(cls, path: Path) -> "LinkedProgram":
@@ -135,7 +139,8 @@ class LinkedProgram:
             for place, info in _RELOCATION.iter_unpack(data[row[4] : row[4] + row[5]])
         ]
         mapping.sort()
-        return cls(path, data, header[4], sections, symbols, relocations, mapping)
+        is_hard = bool(header[7] & _HARD_FLOAT)
+        return cls(path, data, header[4], sections, symbols, relocations, mapping, is_hard)
 
     def section_at(self, address: int) -> Section | None:
         """Return the section that an address lies in."""

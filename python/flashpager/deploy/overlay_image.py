@@ -13,11 +13,11 @@ from flashpager.deploy.overlay_plan import (
     POLICIES,
     Slots,
     called_early,
+    kept_words,
     must_stay,
     slots_of,
     too_large,
     usable,
-    vector_words,
 )
 from flashpager.deploy.overlay_program import (
     STUBS,
@@ -36,6 +36,8 @@ _LOAD_PC = bytes.fromhex("dff800f0")
 _SLOT = 8
 #: The bit of a call in the image that stands for ``bl``, and the farthest next call.
 _LINK, _FARTHEST = 0x8000, 0x7FFF
+#: Distance that the engine encodes in the calls of paged functions.
+_NEAR = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,14 @@ class _Linking:
         self.design_slots = slots_bytes // _SLOT
         if self.slots.count > self.design_slots:
             self._refuse_design("slots", self.slots.count, self.design_slots)
+        heap_at, heap_bytes = self.table("fp_overlay_heap")
+        ends = (heap_at, heap_at + heap_bytes, self.slots_at, self.slots_at + slots_bytes)
+        if max(ends) - min(ends) > _NEAR:
+            message = (
+                f"{program.path}: fp_overlay_heap and fp_overlay_slots are more than 4 MB apart; "
+                "place them in one memory"
+            )
+            raise FlashpagerError(message)
         self._ways: dict[Function, int] = {}
 
     def table(self, name: str) -> tuple[int, int]:
@@ -89,7 +99,7 @@ class _Linking:
         if symbol is None:
             message = (
                 f"{self.program.path}: has no {name}; compile overlay.c and overlay_cortex_m.S of "
-                "runtime/pager/overlay into the program"
+                "runtime/pager/overlay into the program, and call fp_overlay_start()"
             )
             raise FlashpagerError(message)
         return symbol.value & ~1, symbol.size
@@ -169,7 +179,7 @@ class _Linking:
 
     def redirect(self) -> None:
         """Let all references but the calls in paged functions go to slots."""
-        kept = vector_words(self.whole)
+        kept, entry = kept_words(self.whole), self.whole.entry()
         for reference in self.whole.references:
             to = reference.to
             is_call = reference.kind in (ReferenceKind.CALL, ReferenceKind.JUMP)
@@ -177,6 +187,9 @@ class _Linking:
                 continue
             is_gate = reference.is_named and reference.target in self.slots.gates
             if reference.address in kept or not (to in self.is_paged or is_gate):
+                continue
+            if to is entry or (is_gate and reference.kind.is_fixed):
+                # These lead from resident code to resident code, which needs no slot.
                 continue
             self._redirect_one(reference)
 
@@ -195,7 +208,7 @@ class _Linking:
                 )
                 raise FlashpagerError(message)
             program.write(at, with_immediate(code, (to | 1) >> shift & 0xFFFF))
-        else:
+        elif reference.kind in (ReferenceKind.CALL, ReferenceKind.JUMP):
             is_call = reference.kind is ReferenceKind.CALL
             code_near = encoded_branch(at, to, is_call=is_call)
             code_far = (
@@ -208,6 +221,13 @@ class _Linking:
                 message = f"{program.path}: fp_overlay_far is too far from {at:#x}; place it nearer"
                 raise FlashpagerError(message)
             program.write(at, code_)
+        else:
+            message = (
+                f"{program.path}: {self.name_at(at)} refers to {reference.to.name} in a way that "
+                f"cannot be redirected, at {at:#x}; give --resident {reference.to.name} to the "
+                "first 'flashpager overlay'"
+            )
+            raise FlashpagerError(message)
 
     def _way(self, function: Function) -> int:
         """Return the address of the way from resident code to a function's slot."""

@@ -10,6 +10,7 @@ from flashpager.deploy.overlay_program import (
     Function,
     Obstacle,
     OverlayProgram,
+    Reference,
     ReferenceKind,
     obstacles,
 )
@@ -64,6 +65,7 @@ def usable(program: OverlayProgram, closed: Collection[str]) -> None:
     if not program.program.relocations:
         message = f"{path}: has no relocations; link with -Wl,--emit-relocs"
         raise FlashpagerError(message)
+    _refuse_unknown(program)
     for handler, function in program.unclear_handlers():
         if not set(function.names) & set(closed):
             within = "" if function is handler else f" in {function.name}"
@@ -84,6 +86,35 @@ def usable(program: OverlayProgram, closed: Collection[str]) -> None:
         raise FlashpagerError(message)
 
 
+def _refuse_unknown(program: OverlayProgram) -> None:
+    """Refuse a program of which too little is known.
+
+    Raises:
+        FlashpagerError: if code, handlers or registers of calls are not known.
+
+    """
+    path = program.program.path
+    if not program.program.mapping:
+        message = (
+            f"{path}: has no mapping symbols ($t, $d), which tell code from constants; link "
+            "without -x, and strip later"
+        )
+        raise FlashpagerError(message)
+    if program.program.is_hard_float:
+        message = (
+            f"{path}: passes numbers in registers for floating point, which the engine does not "
+            "keep; compile with -mfloat-abi=soft or softfp"
+        )
+        raise FlashpagerError(message)
+    if program.entry() is not None and program.vectors() is None:
+        message = (
+            f"{path}: no section begins with a table of vectors whose reset is the entry, "
+            f"{program.program.entry:#x}, so interrupt handlers are not known; link with "
+            "-Wl,-e,NAME of the reset handler"
+        )
+        raise FlashpagerError(message)
+
+
 def must_stay(program: OverlayProgram) -> dict[Function, str]:
     """Return the functions that cannot be paged because of who runs them, each with the reason."""
     entry = program.entry()
@@ -96,6 +127,15 @@ def must_stay(program: OverlayProgram) -> dict[Function, str]:
             if by is None
             else f"the interrupt handler's {by.name} calls it",
         )
+    for function, by in program.reached(program.constructors()).items():
+        reasons.setdefault(
+            function,
+            "a constructor runs before the engine starts"
+            if by is None
+            else f"the constructors' {by.name} calls it before the engine starts",
+        )
+    for function in program.runs_constructors():
+        reasons.setdefault(function, "it runs constructors before the engine starts")
     engine = [each for each in program.functions if each.name.startswith(ENGINE)]
     for function, by in program.reached(engine).items():
         reasons.setdefault(
@@ -145,13 +185,21 @@ def called_early(
     """Return a paged function that runs before the engine starts, and the function that calls it.
 
     Only direct calls are followed, from the program's entry to ``fp_overlay_start()``.
+
+    Raises:
+        FlashpagerError: if there are none that lead there.
+
     """
     entry = program.entry()
     start = next(iter(program.named(_START)), None)
-    if entry is None or start is None:
-        return None
-    callers = program.reached([entry])
-    by = callers.get(start)
+    callers = {} if entry is None else program.reached([entry])
+    if start is None or start not in callers:
+        message = (
+            f"{program.program.path}: no direct call leads from the entry to fp_overlay_start(), "
+            "so what runs before it is not known; call it in the reset handler, or in main"
+        )
+        raise FlashpagerError(message)
+    by = callers[start]
     to = start
     while by is not None:
         if by in paged:
@@ -170,7 +218,7 @@ def slots_of(program: OverlayProgram, paged: Iterable[Function]) -> Slots:
     """Give slots to the paged functions, and to resident ones that paged code calls.
 
     Raises:
-        FlashpagerError: if one of these would need ``ip``.
+        FlashpagerError: if one of these would need ``ip``, or its address cannot be redirected.
 
     """
     ordered = list(paged)
@@ -178,17 +226,21 @@ def slots_of(program: OverlayProgram, paged: Iterable[Function]) -> Slots:
     may_reach = program.may_reach(lambda function: function in is_paged)
     entry = program.entry()
     others: dict[int, bool] = {}
-    vectors = vector_words(program)
+    kept = kept_words(program)
     for reference in program.references:
         to = reference.to
-        if to in is_paged or to is entry or to.name in ENGINE_ENTRIES:
+        if to in is_paged or to.name in ENGINE_ENTRIES:
             continue
         is_call = reference.kind in (ReferenceKind.CALL, ReferenceKind.JUMP)
+        if to is entry and not (is_call and reference.by in is_paged):
+            continue
+        if to in may_reach and reference.by is not to:
+            _refuse_other(program, reference)
         is_pointer = (
-            not is_call
+            reference.kind.is_address
             and reference.is_named
             and to in may_reach
-            and reference.address not in vectors
+            and reference.address not in kept
         )
         if is_pointer or (is_call and reference.by in is_paged):
             others[reference.target] = to in may_reach
@@ -211,14 +263,36 @@ def slots_of(program: OverlayProgram, paged: Iterable[Function]) -> Slots:
     return Slots(numbers, gates, number + 1)
 
 
-def vector_words(program: OverlayProgram) -> frozenset[int]:
-    """Return the addresses of the words in the table of vectors, which must hold real addresses."""
+def _refuse_other(program: OverlayProgram, reference: Reference) -> None:
+    """Refuse a reference to a function that needs a gate, if it cannot be redirected.
+
+    Raises:
+        FlashpagerError: if it is one; tables for unwinding are not, as no code is called by them.
+
+    """
+    section = program.program.section_at(reference.address)
+    is_unwinding = section is not None and section.name.startswith(".ARM.ex")
+    if reference.kind is not ReferenceKind.OTHER or is_unwinding:
+        return
+    by = reference.by.name if reference.by else "data"
+    message = (
+        f"{program.program.path}: {by} refers to {reference.to.name} in a way that cannot be "
+        f"redirected, at {reference.address:#x}, and {reference.to.name} may come to paged code; "
+        "compile its file without -fpic"
+    )
+    raise FlashpagerError(message)
+
+
+def kept_words(program: OverlayProgram) -> frozenset[int]:
+    """Return the addresses of words that must hold real addresses: of vectors and constructors."""
+    constructors = program.constructor_words()
     at = program.vectors()
     if at is None:
-        return frozenset()
+        return constructors
     names = set(program.handlers()) | {program.entry()}
     words = (r for r in program.references if r.kind is ReferenceKind.WORD and r.by is None)
-    return frozenset(r.address for r in words if r.to in names and at <= r.address < at + 4 * 512)
+    vectors = (r.address for r in words if r.to in names and at <= r.address < at + 4 * 512)
+    return constructors.union(vectors)
 
 
 def far_targets(program: OverlayProgram, paged: Collection[Function]) -> list[Function]:

@@ -9,21 +9,27 @@ from enum import Enum, auto
 from flashpager.deploy.overlay_code import (
     BranchKind,
     branches,
+    called_last,
+    ends,
     long_target,
     own_address_uses,
     reads_ip_first,
+    returns,
 )
 from flashpager.deploy.overlay_elf import LinkedProgram, Relocation, Section
 
 #: Types of relocations.
 _NONE, _ABS32, _REL32, _CALL, _TARGET1, _V4BX = 0, 2, 3, 10, 38, 40
-_JUMP24, _MOVW, _MOVT, _JUMP19, _JUMP11, _JUMP8 = 30, 47, 48, 51, 102, 103
+_JUMP24, _MOVW, _MOVT = 30, 47, 48
+_JUMP19, _JUMP6, _JUMP11, _JUMP8 = 51, 52, 102, 103
 #: Functions that save the place to come back to, or go back there.
 _LONG_JUMPS = frozenset(
     ("setjmp", "longjmp", "_setjmp", "_longjmp", "sigsetjmp", "siglongjmp", "__sigsetjmp")
 )
 #: Bytes of the first two vectors: the stack, and the program's entry.
 _FIRST_VECTORS = 8
+#: Bytes up to which a function is aligned behind another one.
+_ALIGNMENT = 16
 #: Symbols of a linker's ways to functions that are too far away.
 STUBS = re.compile(r"__.*_veneer|__Thumb.*Thunk_.*")
 #: The functions of C++ exceptions.
@@ -64,8 +70,20 @@ class ReferenceKind(Enum):
     #: The lower half of the address in an instruction, and the upper half.
     LOW = auto()
     HIGH = auto()
+    #: Another branch to a fixed address: it cannot be redirected, and keeps no address.
+    SHORT = auto()
     #: Something else, which cannot be redirected.
     OTHER = auto()
+
+    @property
+    def is_address(self) -> bool:
+        """True if the program gets the address, and may keep it."""
+        return self in (ReferenceKind.WORD, ReferenceKind.LOW, ReferenceKind.HIGH)
+
+    @property
+    def is_fixed(self) -> bool:
+        """True if it cannot be redirected."""
+        return self in (ReferenceKind.SHORT, ReferenceKind.OTHER)
 
 
 @dataclass(frozen=True)
@@ -90,7 +108,19 @@ _KINDS = {
     _JUMP24: ReferenceKind.JUMP,
     _MOVW: ReferenceKind.LOW,
     _MOVT: ReferenceKind.HIGH,
+    _JUMP19: ReferenceKind.SHORT,
+    _JUMP6: ReferenceKind.SHORT,
+    _JUMP11: ReferenceKind.SHORT,
+    _JUMP8: ReferenceKind.SHORT,
 }
+#: Sections with pointers to functions that run before ``main``.
+_CONSTRUCTOR_SECTIONS = (".preinit_array", ".init_array")
+#: Symbols around such pointers, if they lie in another section.
+_CONSTRUCTOR_RANGES = (
+    ("__preinit_array_start", "__preinit_array_end"),
+    ("__init_array_start", "__init_array_end"),
+)
+_CONSTRUCTORS = "init_array"
 
 
 class OverlayProgram:
@@ -142,13 +172,14 @@ class OverlayProgram:
         at = self.vectors()
         if at is None:
             return []
-        words = {r.address: r.to for r in self.references if r.kind is ReferenceKind.WORD}
         section = program.section_at(at)
         assert section is not None  # noqa: S101  (its first word was read)
         found: dict[Function, None] = {}
-        for place in range(at + 8, min(section.end, at + 4 * 512), 4):
-            if place in words:
-                found[words[place]] = None
+        for place in range(at + 8, min(section.end - 3, at + 4 * 512), 4):
+            word = program.word(place)
+            handler = self.at(word & ~1) if word & 1 else None
+            if handler is not None:
+                found[handler] = None
             elif self.at(place) is not None:
                 break
         entry = self.entry()
@@ -177,6 +208,57 @@ class OverlayProgram:
             if self.program.word(section.address + 4) == self.program.entry | 1:
                 return section.address
         return None
+
+    def constructor_words(self) -> frozenset[int]:
+        """Return the addresses of pointers to functions that run before ``main``."""
+        program = self.program
+        ranges = [
+            (each.address, each.end)
+            for each in program.sections
+            if each.name.startswith(_CONSTRUCTOR_SECTIONS)
+        ]
+        for first, last in _CONSTRUCTOR_RANGES:
+            start, end = program.symbol(first), program.symbol(last)
+            if start is not None and end is not None:
+                ranges.append((start.value, end.value))
+        return frozenset(
+            reference.address
+            for reference in self.references
+            if reference.kind is ReferenceKind.WORD
+            and any(start <= reference.address < end for start, end in ranges)
+        )
+
+    def constructors(self) -> list[Function]:
+        """Return the functions that run before ``main``, by pointers of the linker."""
+        words = self.constructor_words()
+        return list(dict.fromkeys(r.to for r in self.references if r.address in words))
+
+    def runs_constructors(self) -> list[Function]:
+        """Return the functions that read the pointers to constructors."""
+        found = (
+            self.at(relocation.address)
+            for relocation in self.program.relocations
+            if relocation.symbol is not None and _CONSTRUCTORS in relocation.symbol.name
+        )
+        return list(dict.fromkeys(function for function in found if function is not None))
+
+    def runs_on(self, function: Function) -> bool:
+        """Return True if a function may run on behind its end."""
+        program, start, end = self.program, function.start, function.end
+        if ends(program, start, end):
+            return False
+        target = called_last(program, start, end)
+        called = None if target is None else self.at(target)
+        # A compiler ends a function with a call only if that never returns.
+        return called is None or returns(program, called.start, called.end)
+
+    def before(self, function: Function) -> Function | None:
+        """Return the function that ends where another one begins, but for what aligns it."""
+        index = bisect_right(self._starts, function.start) - 2
+        found = self.functions[index] if index >= 0 else None
+        if found is None or found.section is not function.section:
+            return None
+        return found if function.start - found.end < _ALIGNMENT else None
 
     def leaves(self, function: Function) -> Iterable[int]:
         """Yield the branches of a function to somewhere outside of all functions."""
@@ -226,7 +308,7 @@ class OverlayProgram:
         if kind in (_NONE, _V4BX) or symbol is None:
             return
         self._related.add(address)
-        if kind not in _KINDS:
+        if _KINDS.get(kind, ReferenceKind.OTHER).is_fixed:
             self._other.append(relocation)
         if kind in (_ABS32, _TARGET1):
             target = program.word(address) & ~1
@@ -258,7 +340,7 @@ class OverlayProgram:
         kinds = {
             BranchKind.CALL: ReferenceKind.CALL,
             BranchKind.JUMP: ReferenceKind.JUMP,
-            BranchKind.SHORT: ReferenceKind.OTHER,
+            BranchKind.SHORT: ReferenceKind.SHORT,
         }
         for function, found in self.branches.items():
             for branch in found:
@@ -334,7 +416,7 @@ def _own_reasons(whole: OverlayProgram, function: Function) -> Iterable[tuple[st
         to = reference.to
         if to is function and reference.target != function.start:
             yield f"it holds an address inside itself, at {reference.address:#x}", _TABLES
-        elif reference.kind is ReferenceKind.OTHER:
+        elif reference.kind.is_fixed:
             yield f"it refers to {to.name} in a way that cannot be redirected", ""
         if _PART in to.name:
             yield f"{to.name} is a part of it", _ONE_PIECE
@@ -349,7 +431,7 @@ def _outer_reasons(whole: OverlayProgram, function: Function) -> Iterable[tuple[
         if reference.target != function.start:
             why = _TABLES if reference.by is None else _ONE_PIECE
             yield f"{by} goes into the middle of it, at {reference.address:#x}", why
-        elif reference.kind is ReferenceKind.OTHER:
+        elif reference.kind.is_fixed:
             yield f"{by} refers to it in a way that cannot be redirected", ""
 
 
@@ -363,6 +445,11 @@ def _code_reasons(whole: OverlayProgram, function: Function) -> Iterable[tuple[s
             yield f"it reads its own constants, but begins at {start:#x}", "align it to 4"
     if reads_ip_first(program, start, end):
         yield "it is nested in another function: it begins by reading ip", ""
+    if whole.runs_on(function):
+        yield "it runs on behind its end, into the next function", ""
+    before = whole.before(function)
+    if before is not None and whole.runs_on(before):
+        yield f"{before.name} runs on into it", ""
     for address in whole.leaves(function):
         yield f"the branch at {address:#x} goes to no function", ""
     for relocation in whole.relative(function):

@@ -8,6 +8,10 @@
  */
 #include "flashpager_overlay.h"
 
+#ifdef __ARM_PCS_VFP
+#error "the engine does not keep s0 to s15: compile with -mfloat-abi=soft or softfp"
+#endif
+
     .syntax unified
     .thumb
 
@@ -129,6 +133,7 @@ fp_overlay_return:
     .thumb_func
 fp_overlay_full:
     mov     r0, r1
+    sub     sp, #4                  /* five words are on the stack, and C needs it aligned to 8 bytes */
     bl      fp_overlay_too_deep
     .ltorg
     .size fp_overlay_enter, . - fp_overlay_enter
