@@ -11,8 +11,8 @@
  * Taking it into a project. Link the program once with -ffunction-sections and -Wl,--emit-relocs. Then
  * `flashpager overlay program.elf --ram 2K -o out` writes out/fp_overlay_design.h and out/overlay.ld. Compile
  * overlay.c and overlay_cortex_m.S with the folder out among the includes, link all again with
- * -Wl,-T,out/overlay.ld beside your own script, and give the result to `flashpager overlay --finish`. It writes
- * the program for the device, out/program.elf, and the image for the flash chip, out/flash.bin.
+ * -Wl,-T,out/overlay.ld beside your own script, and give the result to `flashpager overlay second.elf -o out`. It
+ * writes the program for the device into out, under the file's name, and out/flash.bin for the flash chip.
  *
  * The design. "fp_overlay_design.h" has the macros below. A program has one engine, and its state is static. It
  * allocates nothing and prints nothing.
@@ -24,20 +24,25 @@
  * function: pointers to functions hold it, so that they can be compared. Resident functions that may come to
  * paged code have a slot as well, a gate. A call from paged code keeps its caller and the offset in it on a
  * shadow stack, and returns through the engine, which loads the caller again if it was evicted meanwhile. A call
- * from resident code returns directly.
+ * from resident code returns directly. Slots and heap lie in one memory, at most 4 MB apart.
+ *
+ * Memory. Slots and heap are executed: place them in RAM that may be executed, and that no cache serves. On a
+ * Cortex-M7 that is ITCM, or caches are off. The engine does not clean caches.
  *
  * Registers. The engine changes ip and the flags, as a linker's veneers do, and keeps all others. It runs on the
  * stack of its caller and needs up to FP_OVERLAY_CALL_STACK_BYTES there, and what fp_overlay_read() needs.
  *
  * Interrupts. A handler may interrupt the engine at any instruction. It must neither be paged nor come to
- * paged code; `flashpager overlay` checks that. One task alone runs paged code: there is one shadow stack.
+ * paged code. `flashpager overlay` checks that for the handlers that the linked table of vectors names. Give
+ * others to --resident, with all that they call. One task alone runs paged code: there is one shadow stack.
  *
  * Equality. The loads are those of `flashpager simulate --unit function` with the same policy, heap and resident
  * functions, for the trace of the program that was linked first.
  *
  * Failures. An image that cannot be read, one of another program, and a shadow stack that is too small end in
  * fp_overlay_failed() with the number of the function; out/overlay.txt has its name. There is no way back into
- * the program from there.
+ * the program from there. The start compares the last 4 bytes of the image, which name the program. It does not
+ * read the rest: fp_overlay_read() has to correct or refuse damaged bytes.
  */
 #ifndef FLASHPAGER_OVERLAY_H
 #define FLASHPAGER_OVERLAY_H
@@ -102,8 +107,8 @@ int fp_overlay_start(void);
 
 /* The port: functions that you write. */
 
-/* Reads `bytes` bytes of the image, from its byte `at` on, to an address that is a multiple of 4. Returns 0, or
- * another number if they cannot be read. */
+/* Reads `bytes` bytes of the image, from its byte `at` on. `at`, `bytes` and the address `to` are multiples of 4.
+ * Returns 0, or another number if they cannot be read. */
 int fp_overlay_read(uint32_t at, void *to, uint32_t bytes);
 
 /* Stops the program after an error: a reset, or an endless loop with a light. `function` is the number of the
