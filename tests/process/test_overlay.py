@@ -251,6 +251,14 @@ def test_call_of_the_entry(tmp_path: Path) -> None:
     assert output(folder / "second.elf") == "right\n"
 
 
+def test_names_of_the_engine(tmp_path: Path) -> None:
+    """A program may have functions named as what the engine does."""
+    code = "__attribute__((noinline)) uint32_t load(uint32_t x) { return helper(x) + 1; }"
+    folder = _small(tmp_path, code, "sink = load(2);", 8).paged("--ram=1K")
+    assert " load\n" in (folder / "overlay.txt").read_text("utf-8")
+    assert output(folder / "second.elf") == "right\n"
+
+
 def test_tables_far_apart(tmp_path: Path) -> None:
     """A heap that calls from it to the slots do not span is refused."""
     program = _small(tmp_path, "", "sink = helper(2);", 7)
@@ -277,7 +285,7 @@ def test_registers_for_floating_point(tmp_path: Path) -> None:
     """Neither the command nor the engine takes arguments in registers for floating point."""
     elf = _small(tmp_path, "", "sink = helper(2);", 7).first()
     engine = [ENGINE / "overlay_cortex_m.S", f"-I{tmp_path}", "-c", "-o", tmp_path / "a.o"]
-    design = "HEAP_BYTES 64", "SLOTS 8", "FAR 4", "POLICY 1"
+    design = "HEAP_BYTES 64", "SLOTS 8", "VENEERS 4", "POLICY 1"
     text = "".join(f"#define FP_OVERLAY_{each}\n" for each in design)
     (tmp_path / "fp_overlay_design.h").write_text(text, encoding="ascii")
     cpu = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16")
@@ -423,7 +431,7 @@ def _instructions(listing: str, function: str) -> int:
 def test_cost(tmp_path: Path) -> None:
     """The engine's size, and its instructions of a call and a return, are those of the document."""
     need("arm-none-eabi-gcc", "arm-none-eabi-objdump", "arm-none-eabi-size")
-    design = {"HEAP_BYTES": 2048, "SLOTS": 100, "FAR": 0}
+    design = {"HEAP_BYTES": 2048, "SLOTS": 100, "VENEERS": 0}
     given = [f"#define FP_OVERLAY_{name} {value}\n" for name, value in design.items()]
     found = {}
     for policy in ("LRU_RUN", "FIFO_RING"):
@@ -495,7 +503,7 @@ def test_split_functions(tmp_path: Path) -> None:
 
 
 def test_many_functions(tmp_path: Path) -> None:
-    """Functions beyond the reach of one way to the engine are called, too."""
+    """Functions beyond the reach of one hub of the engine are called, too."""
     count = 600
     names = [f"f{number}" for number in range(count)]
     code = "\n".join(

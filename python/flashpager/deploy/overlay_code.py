@@ -1,4 +1,9 @@
-"""Instructions of Thumb-2 that matter when a function moves: branches, and uses of its address."""
+"""Instructions of Thumb-2 that matter when a function moves: branches, and uses of its address.
+
+The engine in Rust decodes Thumb as well, for the control flow of programs. Here instructions are
+judged by what they read, their own address or ``ip``, and some are encoded anew. This needs the
+linked program beside them, with its relocations and symbols of constants.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -103,13 +108,13 @@ def long_target(address: int, first: int, second: int) -> int:
 
 def encoded_branch(address: int, target: int, *, is_call: bool) -> bytes | None:
     """Return a ``bl`` or ``b.w``; None if the target is too far away."""
-    far = target - address - 4
-    if not -(1 << 24) <= far < 1 << 24:
+    distance = target - address - 4
+    if not -(1 << 24) <= distance < 1 << 24:
         return None
-    sign = far >> 24 & 1
-    first_bit, second_bit = ~(far >> 23 ^ sign) & 1, ~(far >> 22 ^ sign) & 1
-    first = 0xF000 | sign << 10 | far >> 12 & 0x3FF
-    second = 0x9000 | is_call << 14 | first_bit << 13 | second_bit << 11 | far >> 1 & 0x7FF
+    sign = distance >> 24 & 1
+    first_bit, second_bit = ~(distance >> 23 ^ sign) & 1, ~(distance >> 22 ^ sign) & 1
+    first = 0xF000 | sign << 10 | distance >> 12 & 0x3FF
+    second = 0x9000 | is_call << 14 | first_bit << 13 | second_bit << 11 | distance >> 1 & 0x7FF
     return first.to_bytes(2, "little") + second.to_bytes(2, "little")
 
 
@@ -224,9 +229,9 @@ def returns(program: LinkedProgram, start: int, end: int) -> bool:
 def own_address_uses(program: LinkedProgram, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield address and target of loads and sums that are relative to a multiple of 4 of ``pc``."""
     for address, code in instructions(program, start, end):
-        far = _own_distance(code)
-        if far is not None:
-            yield address, (address + 4 & ~3) + far
+        distance = _own_distance(code)
+        if distance is not None:
+            yield address, (address + 4 & ~3) + distance
 
 
 def _own_distance(code: int) -> int | None:
@@ -238,10 +243,10 @@ def _own_distance(code: int) -> int | None:
         return sign * (code & 0xFFF)
     if code in _LDRD_OWN_BEFORE or code in _LDRD_OWN or code in _VLDR_OWN:
         return sign * ((code & 0xFF) << 2)
-    far = (code >> 26 & 1) << 11 | (code >> 12 & 7) << 8 | code & 0xFF
+    distance = (code >> 26 & 1) << 11 | (code >> 12 & 7) << 8 | code & 0xFF
     if code in _ADD_OWN:
-        return far
-    return -far if code in _SUB_OWN else None
+        return distance
+    return -distance if code in _SUB_OWN else None
 
 
 #: The register that the engine changes, and the instructions in which a function would save it.

@@ -20,7 +20,7 @@ from flashpager.deploy.overlay_plan import (
     usable,
 )
 from flashpager.deploy.overlay_program import (
-    STUBS,
+    VENEERS,
     Function,
     OverlayProgram,
     Reference,
@@ -30,12 +30,12 @@ from flashpager.deploy.overlay_program import (
 
 #: Kinds of slots, in place of a function's bytes, and a function without calls: as in overlay.c.
 _DIRECT, _GATE, _NO_SITE = 0, 1, 0xFFFF
-#: The instruction of a way from resident code to a slot: ``ldr.w pc, [pc]``.
+#: The instruction of a veneer from resident code to a slot: ``ldr.w pc, [pc]``.
 _LOAD_PC = bytes.fromhex("dff800f0")
-#: Bytes of a slot, of a way, and of an entry of the directory.
+#: Bytes of a slot, of a veneer, and of an entry of the directory.
 _SLOT = 8
-#: The bit of a call in the image that stands for ``bl``, and the farthest next call.
-_LINK, _FARTHEST = 0x8000, 0x7FFF
+#: The bit of a call in the image that stands for ``bl``.
+_LINK = 0x8000
 #: Distance that the engine encodes in the calls of paged functions.
 _NEAR = 1 << 22
 
@@ -74,7 +74,7 @@ class _Linking:
         self._check()
         self.slots = slots_of(self.whole, self.paged)
         self.slots_at, slots_bytes = self.table("fp_overlay_slots")
-        self.far_at, self._far_bytes = self.table("fp_overlay_far")
+        self.veneers_at, self._veneers_bytes = self.table("fp_overlay_veneers")
         self.design_slots = slots_bytes // _SLOT
         if self.slots.count > self.design_slots:
             self._refuse_design("slots", self.slots.count, self.design_slots)
@@ -86,7 +86,7 @@ class _Linking:
                 "place them in one memory"
             )
             raise FlashpagerError(message)
-        self._ways: dict[Function, int] = {}
+        self._veneers: dict[Function, int] = {}
 
     def table(self, name: str) -> tuple[int, int]:
         """Return address and bytes of a table of the engine.
@@ -121,8 +121,8 @@ class _Linking:
         for symbol in self.program.symbols:
             is_inside = self.section.address <= symbol.value < self.section.end
             is_other = symbol.is_section or symbol.name.startswith("$") or not symbol.name
-            is_stub = STUBS.fullmatch(symbol.name)
-            if is_inside and not (is_other or is_stub or self.whole.at(symbol.value & ~1)):
+            is_veneer = VENEERS.fullmatch(symbol.name)
+            if is_inside and not (is_other or is_veneer or self.whole.at(symbol.value & ~1)):
                 message = (
                     f"{self.program.path}: {symbol.name} is paged, and no symbol of a function; "
                     "give it a .type, or put it into another section than .text.NAME"
@@ -210,15 +210,17 @@ class _Linking:
             program.write(at, with_immediate(code, (to | 1) >> shift & 0xFFFF))
         elif reference.kind in (ReferenceKind.CALL, ReferenceKind.JUMP):
             is_call = reference.kind is ReferenceKind.CALL
-            code_near = encoded_branch(at, to, is_call=is_call)
-            code_far = (
-                encoded_branch(at, self._way(reference.to), is_call=is_call)
-                if not code_near
+            code_direct = encoded_branch(at, to, is_call=is_call)
+            code_by_veneer = (
+                encoded_branch(at, self._veneer(reference.to), is_call=is_call)
+                if not code_direct
                 else None
             )
-            code_ = code_near or code_far
+            code_ = code_direct or code_by_veneer
             if code_ is None:
-                message = f"{program.path}: fp_overlay_far is too far from {at:#x}; place it nearer"
+                message = (
+                    f"{program.path}: fp_overlay_veneers is too far from {at:#x}; place it nearer"
+                )
                 raise FlashpagerError(message)
             program.write(at, code_)
         else:
@@ -229,17 +231,17 @@ class _Linking:
             )
             raise FlashpagerError(message)
 
-    def _way(self, function: Function) -> int:
-        """Return the address of the way from resident code to a function's slot."""
-        if function not in self._ways:
-            at = self.far_at + _SLOT * len(self._ways)
-            if at + _SLOT > self.far_at + self._far_bytes:
-                ways = len(self._ways) + 1
-                self._refuse_design("ways to slots", ways, self._far_bytes // _SLOT)
+    def _veneer(self, function: Function) -> int:
+        """Return the address of the veneer from resident code to a function's slot."""
+        if function not in self._veneers:
+            at = self.veneers_at + _SLOT * len(self._veneers)
+            if at + _SLOT > self.veneers_at + self._veneers_bytes:
+                veneers = len(self._veneers) + 1
+                self._refuse_design("veneers to slots", veneers, self._veneers_bytes // _SLOT)
             address = self.slot_address(function.start) | 1
             self.program.write(at, _LOAD_PC + address.to_bytes(4, "little"))
-            self._ways[function] = at
-        return self._ways[function]
+            self._veneers[function] = at
+        return self._veneers[function]
 
     def body(self, function: Function) -> tuple[bytes, int]:
         """Return the bytes of a function in the image, and the halfword of its first call."""
@@ -257,10 +259,12 @@ class _Linking:
         for i, site in enumerate(sites):
             at = site.address - function.start
             following = sites[i + 1].address if i + 1 < len(sites) else site.address
-            far = (following - site.address) // 2
+            distance = (following - site.address) // 2
             link = _LINK if site.kind is ReferenceKind.CALL else 0
             number = self.slots.numbers[site.target]
-            body[at : at + 4] = number.to_bytes(2, "little") + (far | link).to_bytes(2, "little")
+            body[at : at + 4] = number.to_bytes(2, "little") + (distance | link).to_bytes(
+                2, "little"
+            )
         return bytes(body), (sites[0].address - function.start) // 2 if sites else _NO_SITE
 
 

@@ -29,10 +29,10 @@ ENGINE = "fp_overlay_"
 ENGINE_ENTRIES = ("fp_overlay_enter", "fp_overlay_gate", "fp_overlay_return")
 #: The engine's function that the program calls before any paged one.
 _START = "fp_overlay_start"
-#: Slots and ways that the second link may need beside those of the first one.
+#: Slots and veneers that the second link may need beside those of the first one.
 _SPARE = 4
 #: Distance of a call, and the steps of the address of the paged functions.
-_FAR, _STEP = 1 << 24, 1 << 20
+_REACH, _STEP = 1 << 24, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ def kept_words(program: OverlayProgram) -> frozenset[int]:
     return constructors.union(vectors)
 
 
-def far_targets(program: OverlayProgram, paged: Collection[Function]) -> list[Function]:
+def veneer_targets(program: OverlayProgram, paged: Collection[Function]) -> list[Function]:
     """Return the paged functions that resident code calls directly."""
     found = {
         reference.to: None
@@ -320,7 +320,7 @@ class OverlayDesign:
     policy: str
     heap_bytes: int
     slots: int
-    far: int
+    veneers: int
     depth: int
 
     @classmethod
@@ -344,8 +344,8 @@ class OverlayDesign:
             )
             raise FlashpagerError(message)
         slots = slots_of(program, paged).count + _SPARE
-        far = len(far_targets(program, set(paged))) + _SPARE
-        return cls(policy, heap_bytes, slots, far, depth)
+        veneers = len(veneer_targets(program, set(paged))) + _SPARE
+        return cls(policy, heap_bytes, slots, veneers, depth)
 
     @property
     def table_bytes(self) -> int:
@@ -360,7 +360,7 @@ class OverlayDesign:
             f"#define FP_OVERLAY_POLICY FP_OVERLAY_{policy}\n"
             f"#define FP_OVERLAY_HEAP_BYTES {self.heap_bytes}\n"
             f"#define FP_OVERLAY_SLOTS {self.slots}\n"
-            f"#define FP_OVERLAY_FAR {self.far}\n"
+            f"#define FP_OVERLAY_VENEERS {self.veneers}\n"
             f"#define FP_OVERLAY_DEPTH {self.depth}\n"
         )
 
@@ -368,11 +368,11 @@ class OverlayDesign:
 def linker_fragment(program: LinkedProgram, paged: Sequence[Function]) -> str:
     """Return the script that links the paged functions away from the memory of the device."""
     home = paged[0].section
-    near = [s.end for s in program.sections if home.address <= s.address < home.address + _FAR]
+    near = [s.end for s in program.sections if home.address <= s.address < home.address + _REACH]
     origin = max(near) + 4 * _STEP & ~(_STEP - 1)
     lines = [
         "/* Functions that are paged: they are linked here, and run in the heap of the overlay. */",
-        "EXTERN(fp_overlay_far fp_overlay_policy)",
+        "EXTERN(fp_overlay_veneers fp_overlay_policy)",
         f"MEMORY {{ FP_OVERLAY (rx) : ORIGIN = {origin:#x}, LENGTH = 8M }}",
         "SECTIONS",
         "{",

@@ -30,8 +30,8 @@ _LONG_JUMPS = frozenset(
 _FIRST_VECTORS = 8
 #: Bytes up to which a function is aligned behind another one.
 _ALIGNMENT = 16
-#: Symbols of a linker's ways to functions that are too far away.
-STUBS = re.compile(r"__.*_veneer|__Thumb.*Thunk_.*")
+#: Symbols of a linker's veneers to functions that are too far away.
+VENEERS = re.compile(r"__.*_veneer|__Thumb.*Thunk_.*")
 #: The functions of C++ exceptions.
 _UNWINDERS = frozenset(("_Unwind_RaiseException", "__cxa_throw", "_Unwind_Resume"))
 
@@ -361,7 +361,7 @@ def _functions(program: LinkedProgram) -> list[Function]:
         symbol
         for symbol in program.symbols
         if symbol.is_function
-        and not STUBS.fullmatch(symbol.name)
+        and not VENEERS.fullmatch(symbol.name)
         and program.section_at(symbol.address)
     ]
     named.sort(key=lambda symbol: (symbol.address, -symbol.size, symbol.name))

@@ -4,6 +4,8 @@
  * See flashpager_overlay.h; overlay_cortex_m.S handles calls and returns that find their function. Slot 0 is no
  * function: it is the end of the list of functions in the heap, which is circular and ordered by address.
  */
+#include <stddef.h>
+
 #include "flashpager_overlay.h"
 
 #define ABSENT 0xffffu   /* the place of a function that is not in the heap */
@@ -70,6 +72,10 @@ struct state {
 #endif
 };
 
+_Static_assert(offsetof(struct state, current) == 4, "overlay_cortex_m.S has these offsets");
+_Static_assert(offsetof(struct state, top) == 8, "overlay_cortex_m.S has these offsets");
+_Static_assert(offsetof(struct state, uses) == 12, "overlay_cortex_m.S has these offsets");
+
 struct {
     struct frame frames[FP_OVERLAY_DEPTH];
     struct state state;
@@ -92,31 +98,31 @@ const struct fp_overlay_stat *fp_overlay_stat(void)
 #define COUNT(name, by) ((void)0)
 #endif
 
-static uint32_t begin_of(unsigned function)
+static uint32_t overlay_begin_of(unsigned function)
 {
     return 4u * fp_overlay_slots[function].u.function.place;
 }
 
 /* Returns the end of a function in the heap; 0 for slot 0. */
-static uint32_t end_of(unsigned function)
+static uint32_t overlay_end_of(unsigned function)
 {
-    return function ? begin_of(function) + fp_overlay_directory[function].bytes : 0;
+    return function ? overlay_begin_of(function) + fp_overlay_directory[function].bytes : 0;
 }
 
 #if FP_OVERLAY_POLICY == FP_OVERLAY_FIFO_RING
-static void note_use(unsigned function)
+static void overlay_note_use(unsigned function)
 {
     (void)function;
 }
 
 /* Returns the function behind which `bytes` bytes are to be loaded. */
-static unsigned place_behind(uint32_t bytes)
+static unsigned overlay_place_behind(uint32_t bytes)
 {
-    return end_of(heap.newest) + bytes > FP_OVERLAY_HEAP_BYTES ? 0 : heap.newest;
+    return overlay_end_of(heap.newest) + bytes > FP_OVERLAY_HEAP_BYTES ? 0 : heap.newest;
 }
 #else
 /* Numbers the uses of all functions in the heap anew, from 1 on, in the same order. */
-static void renumber_uses(void)
+static void overlay_renumber_uses(void)
 {
     unsigned number = 1;
     for (;;) {
@@ -133,25 +139,25 @@ static void renumber_uses(void)
     state.uses = number - 1;
 }
 
-static void note_use(unsigned function)
+static void overlay_note_use(unsigned function)
 {
     if (state.uses == LAST_USE)
-        renumber_uses();
+        overlay_renumber_uses();
     fp_overlay_slots[function].u.function.last = (uint16_t)++state.uses;
 }
 
-static unsigned place_behind(uint32_t bytes)
+static unsigned overlay_place_behind(uint32_t bytes)
 {
     unsigned best = 0, behind = 0;
     uint32_t best_age = UINT32_MAX, best_evicted = 0;
     do {
-        const uint32_t place = end_of(behind);
+        const uint32_t place = overlay_end_of(behind);
         if (place + bytes > FP_OVERLAY_HEAP_BYTES)
             break;
         uint32_t age = 0, evicted = 0;
         /* The search ends early for a place that is worse than the best one. */
         for (unsigned at = heap.next[behind];
-             at && age <= best_age && begin_of(at) < place + bytes; at = heap.next[at]) {
+             at && age <= best_age && overlay_begin_of(at) < place + bytes; at = heap.next[at]) {
             const uint32_t last = fp_overlay_slots[at].u.function.last;
             age = last > age ? last : age;
             evicted += fp_overlay_directory[at].bytes;
@@ -169,35 +175,35 @@ static unsigned place_behind(uint32_t bytes)
 
 /* Encodes the calls of a function in the heap. In the image, a call is the number of its slot, and the distance
  * in halfwords to the next call; the highest bit is set for `bl`, and clear for `b.w`. */
-static void link_calls(uint16_t *body, uint32_t site)
+static void overlay_link_calls(uint16_t *body, uint32_t site)
 {
     if (site == ABSENT)
         return;
     for (;;) {
         uint16_t *at = body + site;
         const uint32_t link = at[1];
-        const uint32_t far = (uint32_t)(uintptr_t)&fp_overlay_slots[at[0]] - (uint32_t)(uintptr_t)at - 4;
-        at[0] = (uint16_t)(0xf000u | (far >> 12 & 0x7ffu));
-        at[1] = (uint16_t)(0xb800u | (link >> 1 & 0x4000u) | (far >> 1 & 0x7ffu));
+        const uint32_t distance = (uint32_t)(uintptr_t)&fp_overlay_slots[at[0]] - (uint32_t)(uintptr_t)at - 4;
+        at[0] = (uint16_t)(0xf000u | (distance >> 12 & 0x7ffu));
+        at[1] = (uint16_t)(0xb800u | (link >> 1 & 0x4000u) | (distance >> 1 & 0x7ffu));
         if (!(link & 0x7fffu))
             return;
         site += link & 0x7fffu;
     }
 }
 
-static void load(unsigned function)
+static void overlay_load(unsigned function)
 {
     const struct entry *entry = &fp_overlay_directory[function];
-    const unsigned behind = place_behind(entry->bytes);
-    const uint32_t place = end_of(behind);
+    const unsigned behind = overlay_place_behind(entry->bytes);
+    const uint32_t place = overlay_end_of(behind);
     unsigned at = heap.next[behind];
-    while (at && begin_of(at) < place + entry->bytes) {
+    while (at && overlay_begin_of(at) < place + entry->bytes) {
         fp_overlay_slots[at].u.function.place = ABSENT;
         at = heap.next[at];
     }
     if (fp_overlay_read(entry->at, fp_overlay_heap + place, entry->bytes))
         fp_overlay_failed(FP_OVERLAY_IO, function);
-    link_calls((uint16_t *)(void *)(fp_overlay_heap + place), entry->site);
+    overlay_link_calls((uint16_t *)(void *)(fp_overlay_heap + place), entry->site);
     heap.next[behind] = (uint16_t)function;
     heap.next[function] = (uint16_t)at;
     fp_overlay_slots[function].u.function.place = (uint16_t)(place / 4);
@@ -209,7 +215,7 @@ static void load(unsigned function)
     __asm__ volatile("dsb\n\tisb" ::: "memory");
 }
 
-static unsigned number_of(const union target *target)
+static unsigned overlay_number_of(const union target *target)
 {
     return ((uint32_t)(uintptr_t)target - (uint32_t)(uintptr_t)fp_overlay_slots) / sizeof(struct slot);
 }
@@ -217,16 +223,16 @@ static unsigned number_of(const union target *target)
 /* Handles a call of a function, or a return to it, that is not in the heap or has the highest number of a use. */
 void fp_overlay_reference(const union target *target)
 {
-    const unsigned function = number_of(target);
+    const unsigned function = overlay_number_of(target);
     if (target->function.place == ABSENT)
-        load(function);
-    note_use(function);
+        overlay_load(function);
+    overlay_note_use(function);
     state.current = &fp_overlay_slots[function].u;
 }
 
 _Noreturn void fp_overlay_too_deep(const union target *caller)
 {
-    fp_overlay_failed(FP_OVERLAY_TOO_DEEP, number_of(caller));
+    fp_overlay_failed(FP_OVERLAY_TOO_DEEP, overlay_number_of(caller));
 }
 
 int fp_overlay_start(void)

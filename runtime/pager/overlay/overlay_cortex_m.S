@@ -1,5 +1,5 @@
 /*
- * The ways into the engine of overlays, for cores with Thumb-2: Cortex-M3, M4, M7, M33
+ * The entries of the engine of overlays, for cores with Thumb-2: Cortex-M3, M4, M7, M33
  *
  * A slot in RAM sets ip to the address of its second word and comes to fp_overlay_enter, or for a resident
  * function to fp_overlay_gate, with the arguments of the call in their registers. fp_overlay_return is the return
@@ -15,7 +15,7 @@
     .syntax unified
     .thumb
 
-/* Offsets in struct fp_overlay_state. The frames of the shadow stack end where it begins. */
+/* Offsets in struct state of overlay.c. The frames of the shadow stack end where it begins. */
 #define STATE (fp_overlay_memory + 8 * FP_OVERLAY_DEPTH)
 #define CURRENT 4
 #define TOP 8
@@ -138,16 +138,16 @@ fp_overlay_full:
     .ltorg
     .size fp_overlay_enter, . - fp_overlay_enter
 
-/* Ways from resident code to slots that are too far for a call: 8 bytes each. */
-    .section .text.fp_overlay_far, "ax", %progbits
+/* Veneers from resident code to slots that are too far for a call: 8 bytes each. */
+    .section .text.fp_overlay_veneers, "ax", %progbits
     .balign 4
-    .global fp_overlay_far
-    .type fp_overlay_far, %object
-fp_overlay_far:
-    .space 8 * FP_OVERLAY_FAR
-    .size fp_overlay_far, . - fp_overlay_far
+    .global fp_overlay_veneers
+    .type fp_overlay_veneers, %object
+fp_overlay_veneers:
+    .space 8 * FP_OVERLAY_VENEERS
+    .size fp_overlay_veneers, . - fp_overlay_veneers
 
-/* What each slot stands for: 8 bytes each. */
+/* The directory: 8 bytes for each slot, as struct entry of overlay.c. */
     .section .rodata.fp_overlay_directory, "a", %progbits
     .balign 4
     .global fp_overlay_directory
