@@ -219,8 +219,13 @@ def test_distance_to_a_gate(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "last",
-    ["adds r0, #1", "cmp r0, #9\nit eq\nbxeq lr", "push {lr}\nbl helper\nldr lr, [sp], #4\nnop"],
-    ids=["sum", "condition", "sum-and-nop"],
+    [
+        "adds r0, #1",
+        "cmp r0, #9\nit eq\nbxeq lr",
+        "push {lr}\nbl helper\nldr lr, [sp], #4\nnop",
+        "mov r3, lr\nbl tail",
+    ],
+    ids=["sum", "condition", "sum-and-nop", "call-that-returns"],
 )
 def test_functions_that_run_on(tmp_path: Path, last: str) -> None:
     """A function that runs on into the next one stays, with that one."""
@@ -229,7 +234,11 @@ def test_functions_that_run_on(tmp_path: Path, last: str) -> None:
             '.section .text.front, "ax"\n.global front\n.type front, %function\nfront:',
             f"{last}\n.size front, . - front",
             ".global behind\n.type behind, %function\nbehind:",
-            "adds r0, #40\nbx lr\n.size behind, . - behind",
+            f"adds r0, #40\n{'bx r3' if 'tail' in last else 'bx lr'}\n.size behind, . - behind",
+            '.section .text.tail, "ax"\n.global tail\n.type tail, %function\ntail:',
+            "adds r0, #1\nb.w onward\n.size tail, . - tail",
+            '.section .text.onward, "ax"\n.global onward\n.type onward, %function\nonward:',
+            "bx lr\n.size onward, . - onward",
         )
     )
     code = f"uint32_t front(uint32_t x);\n{_assembly(text)}"

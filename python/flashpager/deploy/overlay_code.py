@@ -219,10 +219,12 @@ def ends(program: LinkedProgram, start: int, end: int) -> bool:
 
 
 def returns(program: LinkedProgram, start: int, end: int) -> bool:
-    """Return True if a range has an instruction that returns."""
+    """Return True if a range has an instruction that returns, or goes to an address it computes."""
+    short, long = _ENDS_SHORT[1:5], (_LDR_PC, _POPS_PC)
     return any(
-        code in _BX_LR or code in _POPS_PC or code in _POP_PC or code in _ENDS_SHORT[4]
+        code in pattern
         for _, code in instructions(program, start, end)
+        for pattern in (long if code >> 16 else short)
     )
 
 

@@ -250,7 +250,21 @@ class OverlayProgram:
         target = called_last(program, start, end)
         called = None if target is None else self.at(target)
         # A compiler ends a function with a call only if that never returns.
-        return called is None or returns(program, called.start, called.end)
+        return called is None or self._may_return(called)
+
+    def _may_return(self, function: Function) -> bool:
+        """Return True if a function, or one that it jumps to, may return."""
+        program, found = self.program, [function]
+        for each in found:
+            if returns(program, each.start, each.end) or any(True for _ in self.leaves(each)):
+                return True
+            is_known = ends(program, each.start, each.end)
+            if not is_known and called_last(program, each.start, each.end) is None:
+                return True
+            jumps = (ReferenceKind.JUMP, ReferenceKind.SHORT)
+            targets = [r.to for r in self.calls.get(each, ()) if r.kind in jumps]
+            found += [to for to in dict.fromkeys(targets) if to not in found]
+        return False
 
     def before(self, function: Function) -> Function | None:
         """Return the function that ends where another one begins, but for what aligns it."""
