@@ -504,6 +504,10 @@ _MUTANTS = (
     _of_slots("register-kept", "    pager.held = NO_FLASH_PAGE;\n"),
     _of_slots("short-image", "slots.next_page < FP_PAGER_HEADER_PAGES + pages", "0"),
     _of_slots("named-while-written", "|| slots.state.trial != NO_SLOT)", ")"),
+    _of_slots(
+        "settled-after-an-error",
+        "    slots.is_settled = 0; /* after an error a start may see this state, or not */\n",
+    ),
     _of_slots("bad-block-kept", "        if (i == to)\n            is_blank = 0;\n"),
 )
 

@@ -58,10 +58,12 @@ static bool is_bad[BLOCKS];
 static unsigned may_fail[3]; /* blocks of the journal, of slot A and of slot B that may still fail */
 static uint64_t random_state;
 static uint32_t until_cut; /* programs, erasures and marks; 0 for no cut */
+static uint32_t until_failure; /* programs and erasures; 0 for none that has to fail */
 static uint32_t operations, cuts, starts;
 static uint32_t journal_programs;
 static uint32_t exhausted; /* starts that found no block of the journal to write */
 static bool is_off;
+static bool has_failed; /* an operation has failed since the start, and no block can be marked bad */
 static int forced_mood; /* of all unstable pages; -1 if each draws its own */
 
 static uint32_t draw(uint32_t bound)
@@ -116,10 +118,13 @@ static unsigned region_of(uint32_t block)
 static bool fails_now(uint32_t block)
 {
     unsigned *const left = &may_fail[region_of(block)];
-    if (!*left || draw(40))
-        return false;
-    --*left;
-    return true;
+    bool fails = until_failure && !--until_failure;
+    if (!fails && *left && !draw(40)) {
+        --*left;
+        fails = true;
+    }
+    has_failed |= fails && !FP_PAGER_BAD_BLOCKS;
+    return fails;
 }
 
 /* Leaves a page between what it holds and other bytes. */
@@ -322,7 +327,7 @@ static struct slots_state after_start(struct slots_state state)
 /* A call that writes a state has ended. */
 static void written(struct slots_state state, int error)
 {
-    EXPECT(!error || is_off || error == FP_PAGER_BAD);
+    EXPECT(!error || is_off || error == FP_PAGER_BAD || (error == FP_PAGER_IO && has_failed));
     if (error)
         may_be(state);
     else
@@ -342,7 +347,7 @@ static uint8_t image_byte(uint32_t id, uint32_t at)
 /* The chip has power: unstable pages read in another way. */
 static void turn_on(void)
 {
-    is_off = false;
+    is_off = has_failed = false;
     for (uint32_t page = 0; page < PAGES; page++)
         chip_pages[page].mood = draw_mood();
     chip_reset();
@@ -373,7 +378,7 @@ static void check_running(void)
     check_bytes(id);
 }
 
-/* Starts the device. Returns false if the power was cut. */
+/* Starts the device. Returns false if the power was cut, or if an operation has failed. */
 static bool boot(void)
 {
     const unsigned before = oracle.count;
@@ -382,7 +387,7 @@ static bool boot(void)
     starts++;
     turn_on();
     slot = fp_slots_choose();
-    if (is_off) {
+    if (is_off || (slot == FP_PAGER_IO && has_failed)) {
         for (unsigned i = 0; i < before; i++)
             may_be(after_start(oracle.states[i]));
         return false;
@@ -515,7 +520,7 @@ static void update(enum damage damage, bool is_given_up)
         return;
     oracle.last++;
     error = write_image(oracle.last, damage);
-    EXPECT(!error || is_off || FP_PAGER_BAD_BLOCKS);
+    EXPECT(!error || is_off || has_failed || FP_PAGER_BAD_BLOCKS);
     if (!is_off && slots.running >= 0)
         check_bytes(oracle.images[(int)slots.running]);
     if (error || is_given_up)
@@ -526,6 +531,8 @@ static void update(enum damage damage, bool is_given_up)
     error = fp_slots_finish(buffer);
     if (damage == INTACT) {
         written(next, error);
+        if (error && has_failed && !is_off && draw(2))
+            written(next, fp_slots_finish(buffer));
     } else {
         EXPECT_EQ(error, is_off                ? FP_PAGER_IO
                          : damage == WRONG_TAG ? FP_PAGER_FORGED
@@ -580,7 +587,7 @@ static void program_slot(int slot, uint32_t id)
     memset(&slots, 0, sizeof(slots));
 }
 
-/* Lets blocks go bad: from the start, or as they are used. */
+/* Lets blocks go bad, from the start or as they are used; or lets operations fail without bad blocks. */
 static void spoil_blocks(void)
 {
 #if FP_PAGER_BAD_BLOCKS
@@ -590,14 +597,17 @@ static void spoil_blocks(void)
         may_fail[0]--;
         is_bad[FP_SLOTS_JOURNAL + draw(FP_SLOTS_JOURNAL_BLOCKS)] = true;
     }
+#else
+    may_fail[0] = draw(8);
+    may_fail[1] = may_fail[2] = draw(3);
 #endif
 }
 
 static void new_device(uint64_t seed, bool is_blank, bool is_spoilt)
 {
     random_state = seed;
-    is_off = false;
-    until_cut = 0;
+    is_off = has_failed = false;
+    until_cut = until_failure = 0;
     forced_mood = -1;
     memset(may_fail, 0, sizeof(may_fail));
     memset(is_bad, 0, sizeof(is_bad));
@@ -736,4 +746,31 @@ TORTURE void read_whole_once(void)
         for (unsigned mood = 0; mood < MOODS; mood++)
             EXPECT(boot_so((enum mood)mood, 0));
     }
+}
+
+/* An operation of fp_slots_finish() fails, with bad blocks or without, while the power is on. The image may be
+ * named by the journal from then on, so the next update does not write to it before the journal has another
+ * state. */
+TORTURE void begin_after_failure(void)
+{
+    for (uint32_t k = 1;; k++)
+        for (unsigned mood = 0; mood < MOODS; mood++) {
+            uint8_t buffer[FP_PAGER_FLASH_PAGE_BYTES];
+            test_at("failure at %u, mood %u", k, mood);
+            updated_device();
+            const uint8_t other = slots.running == 0;
+            const struct slots_state next = {slots.state.confirmed, other, 0};
+            EXPECT_EQ(fp_slots_begin(), 0);
+            EXPECT_EQ(write_image(++oracle.last, INTACT), 0);
+            oracle.images[other] = oracle.last;
+            forced_mood = (int)mood;
+            until_failure = k;
+            written(next, fp_slots_finish(buffer));
+            if (until_failure)
+                return;
+            update(INTACT, true);
+            EXPECT(boot());
+            update_and_confirm();
+            EXPECT(boot());
+        }
 }

@@ -25,6 +25,7 @@ static const struct test tests[] = {
     {"pager_slots_cut_anywhere", cut_anywhere},
     {"pager_slots_cut_at_each", cut_at_each},
     {"pager_slots_read_whole_once", read_whole_once},
+    {"pager_slots_begin_after_failure", begin_after_failure},
     {NULL, NULL},
 };
 

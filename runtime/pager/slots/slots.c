@@ -221,6 +221,7 @@ static int program_state(int to, uint32_t generation, const struct slots_state *
 /* Writes a state that is newer than all that are seen. Returns FP_PAGER_OK if it is settled, or an error. */
 static int write_state(const struct slots_state *state)
 {
+    slots.is_settled = 0; /* after an error a start may see this state, or not */
     for (uint_fast8_t tries = 0; tries <= FP_SLOTS_JOURNAL_BLOCKS; tries++) {
         struct journal_block journal[FP_SLOTS_JOURNAL_BLOCKS];
         int result = read_journal(journal), to, newest;
@@ -369,7 +370,7 @@ static int choose_slot(void)
         if (result && next.confirmed != NO_SLOT)
             slots.state.trial = NO_SLOT;
         if (result)
-            slots.state.starts = slots.is_settled = 0;
+            slots.state.starts = 0;
     }
     slots.is_chosen = 1;
     slots.is_on_trial = slots.state.trial != NO_SLOT;
