@@ -55,6 +55,7 @@ static struct {
     uint8_t bytes[3][ALL_BYTES];
 } chip_pages[PAGES];
 static bool is_bad[BLOCKS];
+static bool is_worn[BLOCKS]; /* all operations fail */
 static unsigned may_fail[3]; /* blocks of the journal, of slot A and of slot B that may still fail */
 static uint64_t random_state;
 static uint32_t until_cut; /* programs, erasures and marks; 0 for no cut */
@@ -118,7 +119,7 @@ static unsigned region_of(uint32_t block)
 static bool fails_now(uint32_t block)
 {
     unsigned *const left = &may_fail[region_of(block)];
-    bool fails = until_failure && !--until_failure;
+    bool fails = (until_failure && !--until_failure) || is_worn[block];
     if (!fails && *left && !draw(40)) {
         --*left;
         fails = true;
@@ -378,7 +379,7 @@ static void check_running(void)
     check_bytes(id);
 }
 
-/* Starts the device. Returns false if the power was cut, or if an operation has failed. */
+/* Starts the device. Returns false if the power was cut. */
 static bool boot(void)
 {
     const unsigned before = oracle.count;
@@ -387,7 +388,7 @@ static bool boot(void)
     starts++;
     turn_on();
     slot = fp_slots_choose();
-    if (is_off || (slot == FP_PAGER_IO && has_failed)) {
+    if (is_off) {
         for (unsigned i = 0; i < before; i++)
             may_be(after_start(oracle.states[i]));
         return false;
@@ -397,13 +398,14 @@ static bool boot(void)
         const struct slots_state state = after_start(oracle.states[i]);
         is_known = is_equal(&state, &slots.state);
     }
-    exhausted += !slots.is_settled && journal_programs;
+    exhausted += !slots.is_settled && journal_programs && !has_failed;
     if (!is_known && !slots.is_settled) {
-        /* All blocks of the journal may hold what a later start needs: nothing can be written. */
+        /* Nothing can be written: all blocks of the journal may hold what a later start needs, or one fails. */
         for (unsigned i = 0; i < before && !is_known; i++)
             is_known = oracle.states[i].confirmed == slots.state.confirmed ||
                        after_start(oracle.states[i]).confirmed == slots.state.confirmed;
-        EXPECT_EQ(fp_slots_confirm(), fp_slots_on_trial() ? FP_PAGER_BAD : FP_PAGER_OK);
+        if (!has_failed)
+            EXPECT_EQ(fp_slots_confirm(), fp_slots_on_trial() ? FP_PAGER_BAD : FP_PAGER_OK);
     }
     EXPECT(is_known);
     if (slots.is_settled)
@@ -611,6 +613,7 @@ static void new_device(uint64_t seed, bool is_blank, bool is_spoilt)
     forced_mood = -1;
     memset(may_fail, 0, sizeof(may_fail));
     memset(is_bad, 0, sizeof(is_bad));
+    memset(is_worn, 0, sizeof(is_worn));
     memset(chip_pages, 0, sizeof(chip_pages));
     for (uint32_t page = 0; page < PAGES; page++)
         memset(chip_pages[page].bytes[0], 0xff, ALL_BYTES);
@@ -773,4 +776,29 @@ TORTURE void begin_after_failure(void)
             update_and_confirm();
             EXPECT(boot());
         }
+}
+
+/* A block of the journal fails for good, and cannot be marked bad. The image that is confirmed runs at every
+ * start, and updates are refused if the block may hide a state. */
+TORTURE void worn_journal(void)
+{
+    unsigned refused = 0, updated = 0;
+    for (uint32_t block = 0; block < FP_SLOTS_JOURNAL_BLOCKS; block++)
+        for (unsigned mood = 0; mood < MOODS; mood++) {
+            test_at("block %u, mood %u", block, mood);
+            updated_device();
+            is_worn[FP_SLOTS_JOURNAL + block] = true;
+            forced_mood = (int)mood;
+            for (unsigned life = 0; life < 4; life++) {
+                const uint32_t before = oracle.images[(int)slots.running];
+                if (fp_slots_on_trial())
+                    written((struct slots_state){slots.running, NO_SLOT, 0}, fp_slots_confirm());
+                if (!fp_slots_on_trial())
+                    update(INTACT, false);
+                EXPECT(boot());
+                refused += oracle.images[(int)slots.running] == before;
+                updated += oracle.images[(int)slots.running] == oracle.last;
+            }
+        }
+    EXPECT(refused && updated);
 }

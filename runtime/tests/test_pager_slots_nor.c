@@ -26,6 +26,7 @@ static const struct test tests[] = {
     {"pager_slots_nor_cut_anywhere", cut_anywhere},
     {"pager_slots_nor_cut_at_each", cut_at_each},
     {"pager_slots_nor_read_whole_once", read_whole_once},
+    {"pager_slots_nor_worn_journal", worn_journal},
     {"pager_slots_nor_begin_after_failure", begin_after_failure},
     {NULL, NULL},
 };

@@ -364,9 +364,7 @@ static int choose_slot(void)
     next = slots.state;
     if (count_start(&next) || !result) {
         result = write_state(&next);
-        if (result && result != FP_PAGER_BAD)
-            return result;
-        /* A trial whose starts cannot be counted would have no end. */
+        /* After an error the confirmed image runs: a trial whose starts cannot be counted would have no end. */
         if (result && next.confirmed != NO_SLOT)
             slots.state.trial = NO_SLOT;
         if (result)

@@ -65,7 +65,9 @@
  * the state return FP_PAGER_BAD. FP_SLOTS_JOURNAL_BLOCKS is the number, less the bad ones.
  *
  * Bad blocks. With FP_PAGER_BAD_BLOCKS a block that cannot be erased or programmed is marked bad and passed by,
- * in the journal always, in a slot up to FP_PAGER_BAD_BLOCKS times. Without, it is FP_PAGER_IO each time.
+ * in the journal always, in a slot up to FP_PAGER_BAD_BLOCKS times. Without, it is FP_PAGER_IO each time. A start
+ * that cannot write the journal runs the image that is confirmed, without a trial. If that happens at every
+ * start, a block of the journal is worn: updates are refused with the error.
  *
  * Versions. With tags, fp_slots_finish() refuses an image that is older than fp_flash_oldest(), or whose tags
  * are wrong. Raise the counter of fp_flash_oldest() behind fp_slots_confirm(), and not before: the
@@ -112,8 +114,8 @@ extern "C" {
 
 /* Chooses the slot that runs, counts a start of a trial, and ends a trial that has had its starts. A journal
  * without any state is that of a chip that was written elsewhere: slot A runs, or B if A has no header.
- * Returns 0 for slot A or 1 for B; FP_PAGER_NO_IMAGE if no image was ever written; or FP_PAGER_IO: call
- * it again. */
+ * Returns 0 for slot A or 1 for B; FP_PAGER_NO_IMAGE if no image was ever written; or FP_PAGER_IO if the
+ * journal cannot be read: call it again. */
 FP_PAGER_API int fp_slots_choose(void);
 
 /* Returns 1 if the chosen image is on trial. */
