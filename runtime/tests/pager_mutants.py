@@ -503,7 +503,7 @@ _MUTANTS = (
     _of_slots("key-of-the-new", "        fp_flash_image_key(pager.image.id);\n", "        ;\n"),
     _of_slots("register-kept", "    pager.held = NO_FLASH_PAGE;\n"),
     _of_slots("short-image", "slots.next_page < FP_PAGER_HEADER_PAGES + pages", "0"),
-    _of_slots("named-while-written", "|| slots.state.trial != NO_SLOT)", ")"),
+    _of_slots("named-while-written", "|| slots.state.trial != FP_SLOTS_NONE_)", ")"),
     _of_slots(
         "settled-after-an-error",
         "    slots.is_settled = 0; /* after an error a start may see this state, or not */\n",

@@ -317,10 +317,10 @@ static void slot_is_erased(int slot)
 
 static struct slots_state after_start(struct slots_state state)
 {
-    if (state.trial == NO_SLOT || state.confirmed == NO_SLOT)
+    if (state.trial == FP_SLOTS_NONE_ || state.confirmed == FP_SLOTS_NONE_)
         return state;
     if (state.starts == FP_SLOTS_TRIES)
-        return (struct slots_state){state.confirmed, NO_SLOT, 0};
+        return (struct slots_state){state.confirmed, FP_SLOTS_NONE_, 0};
     state.starts++;
     return state;
 }
@@ -413,7 +413,7 @@ static bool boot(void)
     else
         for (unsigned i = 0; i < before; i++)
             may_be(after_start(oracle.states[i]));
-    EXPECT_EQ(fp_slots_on_trial(), slots.state.trial != NO_SLOT);
+    EXPECT_EQ(fp_slots_on_trial(), slots.state.trial != FP_SLOTS_NONE_);
     EXPECT_EQ(slot, fp_slots_on_trial() ? slots.state.trial : slots.state.confirmed);
     check_running();
     return true;
@@ -517,7 +517,7 @@ static void update(enum damage damage, bool is_given_up)
     const uint8_t confirmed = slots.state.confirmed, other = confirmed == 0;
     const struct slots_state next = {confirmed, other, 0};
     int error = fp_slots_begin();
-    written((struct slots_state){confirmed, NO_SLOT, 0}, error);
+    written((struct slots_state){confirmed, FP_SLOTS_NONE_, 0}, error);
     if (error)
         return;
     oracle.last++;
@@ -550,14 +550,14 @@ static void live_once(void)
     if (!boot())
         return;
     if (fp_slots_on_trial()) {
-        const struct slots_state stays = {slots.state.trial, NO_SLOT, 0};
-        const struct slots_state goes = {slots.state.confirmed, NO_SLOT, 0};
+        const struct slots_state stays = {slots.state.trial, FP_SLOTS_NONE_, 0};
+        const struct slots_state goes = {slots.state.confirmed, FP_SLOTS_NONE_, 0};
         EXPECT_EQ(fp_slots_begin(), FP_PAGER_BUSY);
         switch (draw(4)) {
         case 0:
             return;
         case 1:
-            if (goes.confirmed == NO_SLOT) {
+            if (goes.confirmed == FP_SLOTS_NONE_) {
                 EXPECT_EQ(fp_slots_reject(), FP_PAGER_NO_IMAGE);
                 return;
             }
@@ -577,12 +577,12 @@ static void live_once(void)
 /* Writes an image to a slot as a programmer does. */
 static void program_slot(int slot, uint32_t id)
 {
-    slots.state = (struct slots_state){slot ? 0 : NO_SLOT, NO_SLOT, 0};
-    slots.is_writing = WRITING;
+    slots.state = (struct slots_state){slot ? 0 : FP_SLOTS_NONE_, FP_SLOTS_NONE_, 0};
+    slots.is_writing = FP_SLOTS_WRITING_;
     slots.next_page = 0;
     oracle.last = id;
     while (write_image(id, INTACT)) {
-        slots.is_writing = WRITING;
+        slots.is_writing = FP_SLOTS_WRITING_;
         slots.next_page = 0;
     }
     oracle.images[slot] = id;
@@ -619,7 +619,7 @@ static void new_device(uint64_t seed, bool is_blank, bool is_spoilt)
         memset(chip_pages[page].bytes[0], 0xff, ALL_BYTES);
     memset(&oracle, 0, sizeof(oracle));
     journal_programs = 0;
-    must_be((struct slots_state){NO_SLOT, NO_SLOT, 0});
+    must_be((struct slots_state){FP_SLOTS_NONE_, FP_SLOTS_NONE_, 0});
     memset(&pager, 0, sizeof(pager));
     if (is_spoilt)
         spoil_blocks();
@@ -628,12 +628,12 @@ static void new_device(uint64_t seed, bool is_blank, bool is_spoilt)
         EXPECT_EQ(fp_slots_begin(), FP_PAGER_NO_IMAGE);
         EXPECT_EQ(fp_slots_choose(), FP_PAGER_NO_IMAGE);
         EXPECT_EQ(fp_slots_reject(), FP_PAGER_NO_IMAGE);
-        while (oracle.states[0].trial == NO_SLOT)
+        while (oracle.states[0].trial == FP_SLOTS_NONE_)
             update(INTACT, false);
     } else {
         const int slot = (int)draw(2);
         program_slot(slot, 1);
-        must_be((struct slots_state){(uint8_t)slot, NO_SLOT, 0});
+        must_be((struct slots_state){(uint8_t)slot, FP_SLOTS_NONE_, 0});
     }
 }
 
@@ -660,7 +660,7 @@ static void updated_device(void)
     for (unsigned updates = 0; updates < 4; updates++) {
         EXPECT(boot());
         EXPECT_EQ(fp_slots_on_trial(), updates > 0);
-        written((struct slots_state){slots.running, NO_SLOT, 0}, fp_slots_confirm());
+        written((struct slots_state){slots.running, FP_SLOTS_NONE_, 0}, fp_slots_confirm());
         if (updates < 3)
             update(INTACT, false);
     }
@@ -674,7 +674,7 @@ static void update_and_confirm(void)
     if (is_off || !boot())
         return;
     EXPECT(fp_slots_on_trial());
-    written((struct slots_state){slots.running, NO_SLOT, 0}, fp_slots_confirm());
+    written((struct slots_state){slots.running, FP_SLOTS_NONE_, 0}, fp_slots_confirm());
 }
 
 /* A start that is cut, with the way in which all unstable pages read. */
@@ -712,7 +712,7 @@ TORTURE void cut_everywhere(uint32_t rounds)
                     if (boot_so((enum mood)(moods % MOODS), j)) {
                         until_cut = 1 + draw(all);
                         if (fp_slots_on_trial())
-                            written((struct slots_state){slots.running, NO_SLOT, 0}, fp_slots_confirm());
+                            written((struct slots_state){slots.running, FP_SLOTS_NONE_, 0}, fp_slots_confirm());
                         if (!is_off)
                             update(INTACT, false);
                     }
@@ -741,7 +741,7 @@ TORTURE void read_whole_once(void)
             return;
         EXPECT(boot_so(SECOND, 0));
         if (fp_slots_on_trial())
-            written((struct slots_state){slots.running, NO_SLOT, 0}, fp_slots_confirm());
+            written((struct slots_state){slots.running, FP_SLOTS_NONE_, 0}, fp_slots_confirm());
         until_cut = 1;
         forced_mood = FIRST;
         update(INTACT, false);
@@ -792,7 +792,7 @@ TORTURE void worn_journal(void)
             for (unsigned life = 0; life < 4; life++) {
                 const uint32_t before = oracle.images[(int)slots.running];
                 if (fp_slots_on_trial())
-                    written((struct slots_state){slots.running, NO_SLOT, 0}, fp_slots_confirm());
+                    written((struct slots_state){slots.running, FP_SLOTS_NONE_, 0}, fp_slots_confirm());
                 if (!fp_slots_on_trial())
                     update(INTACT, false);
                 EXPECT(boot());

@@ -9,7 +9,8 @@
 #define FP_PAGER_IMAGE_BYTES 320
 #define FP_SLOTS_BLOCKS 3
 #define FP_SLOTS_JOURNAL_BLOCKS 3
-#define STATE_PAGES 2u
+#define FP_SLOTS_STATE_PAGES_ 2u
+#define FP_SLOTS_TEST_
 #include "pager_slots.h"
 
 static void torture(void *unused)

@@ -10,9 +10,9 @@
 
 /* The first flash page of the chip that the header or the image lies in. */
 #if FP_PAGER_SLOTS
-#define FIRST_CHIP_PAGE ((fp_flash_page)fp_slots_first_page())
+#define FP_PAGER_FIRST_CHIP_PAGE_ ((fp_flash_page)fp_slots_first_page())
 #else
-#define FIRST_CHIP_PAGE 0u
+#define FP_PAGER_FIRST_CHIP_PAGE_ 0u
 #endif
 
 #if FP_PAGER_BAD_BLOCKS
@@ -25,7 +25,7 @@ static inline fp_flash_page chip_page(fp_flash_page page)
     fp_flash_page physical_block = block;
     for (uint_fast16_t i = 0; i < bad_count && bad[i] <= physical_block; i++)
         physical_block++;
-    return FIRST_CHIP_PAGE + page + (fp_flash_page)((physical_block - block) * FP_PAGER_BLOCK_PAGES);
+    return FP_PAGER_FIRST_CHIP_PAGE_ + page + (fp_flash_page)((physical_block - block) * FP_PAGER_BLOCK_PAGES);
 }
 
 static inline int find_bad_blocks(uint32_t pages)
@@ -33,7 +33,7 @@ static inline int find_bad_blocks(uint32_t pages)
     const fp_flash_page blocks = (fp_flash_page)((pages - 1u) / FP_PAGER_BLOCK_PAGES + 1u);
     bad_count = 0;
     for (fp_flash_page block = 0; block < blocks + bad_count; block++) {
-        const int is_bad = fp_flash_is_bad(FIRST_CHIP_PAGE / FP_PAGER_BLOCK_PAGES + block);
+        const int is_bad = fp_flash_is_bad(FP_PAGER_FIRST_CHIP_PAGE_ / FP_PAGER_BLOCK_PAGES + block);
         if (is_bad < 0)
             return is_bad;
         if (is_bad) {
@@ -47,7 +47,7 @@ static inline int find_bad_blocks(uint32_t pages)
 #else
 static inline fp_flash_page chip_page(fp_flash_page page)
 {
-    return FIRST_CHIP_PAGE + page;
+    return FP_PAGER_FIRST_CHIP_PAGE_ + page;
 }
 
 static inline int find_bad_blocks(uint32_t pages)

@@ -5,31 +5,34 @@
 #endif
 
 /* Offsets in a record of the journal. Numbers have the least significant byte first. */
-#define RECORD_MAGIC 0x4a535046u /* "FPSJ" */
-#define RECORD_BYTES 32u
-#define RECORD_GENERATION 4u
-#define RECORD_PAGE 8u
-#define RECORD_CONFIRMED 9u
-#define RECORD_TRIAL 10u
-#define RECORD_STARTS 11u
-#define RECORD_CRC 28u
+#define FP_SLOTS_RECORD_MAGIC_ 0x4a535046u /* "FPSJ" */
+#define FP_SLOTS_RECORD_BYTES_ 32u
+#define FP_SLOTS_RECORD_GENERATION_ 4u
+#define FP_SLOTS_RECORD_PAGE_ 8u
+#define FP_SLOTS_RECORD_CONFIRMED_ 9u
+#define FP_SLOTS_RECORD_TRIAL_ 10u
+#define FP_SLOTS_RECORD_STARTS_ 11u
+#define FP_SLOTS_RECORD_CRC_ 28u
 
-#define NO_SLOT 0xffu
-#define WRITING 1u
-#define WRITTEN 2u
+#define FP_SLOTS_NONE_ 0xffu
+#define FP_SLOTS_WRITING_ 1u
+#define FP_SLOTS_WRITTEN_ 2u
 
 /* The equal pages of a state. Tests take fewer, to see that the torture finds it. */
-#ifndef STATE_PAGES
-#define STATE_PAGES 3u
+#ifndef FP_SLOTS_STATE_PAGES_
+#define FP_SLOTS_STATE_PAGES_ 3u
+#endif
+#if FP_SLOTS_STATE_PAGES_ < 3 && !defined(FP_SLOTS_TEST_)
+#error "a cut can break a state of less than 3 pages: leave FP_SLOTS_STATE_PAGES_ undefined"
 #endif
 /* A block of which no more pages are seen holds no state that anything depends on. */
-#define DISPENSABLE_PAGES 1u
+#define FP_SLOTS_DISPENSABLE_PAGES_ 1u
 /* The pages seen of a bad block. */
-#define BAD_BLOCK 0xffu
+#define FP_SLOTS_BAD_BLOCK_ 0xffu
 
 struct slots_state {
-    uint8_t confirmed; /* the slot that runs without a trial, or NO_SLOT */
-    uint8_t trial;     /* the slot on trial, or NO_SLOT */
+    uint8_t confirmed; /* the slot that runs without a trial, or FP_SLOTS_NONE_ */
+    uint8_t trial;     /* the slot on trial, or FP_SLOTS_NONE_ */
     uint8_t starts;    /* those of the trial */
 };
 
@@ -37,7 +40,7 @@ struct slots_state {
 struct journal_block {
     uint32_t generation; /* more than those that were seen when it was written */
     struct slots_state state;
-    uint8_t pages; /* equal pages seen from the first one on; 0 for no state; or BAD_BLOCK */
+    uint8_t pages; /* equal pages seen from the first one on; 0 for no state; or FP_SLOTS_BAD_BLOCK_ */
 };
 
 static struct {
@@ -46,7 +49,7 @@ static struct {
     uint8_t is_settled;
     uint8_t is_chosen;
     uint8_t is_on_trial;
-    uint8_t is_writing; /* 0, WRITING, or WRITTEN from fp_slots_finish() on */
+    uint8_t is_writing; /* 0, FP_SLOTS_WRITING_, or FP_SLOTS_WRITTEN_ from fp_slots_finish() on */
     uint32_t next_page; /* of flash.bin */
     uint32_t block;     /* of the slot: the one that is written or read */
 } slots = {.running = FP_PAGER_NO_IMAGE};
@@ -98,38 +101,39 @@ static int retire_block(uint32_t block)
 
 static void make_record(uint8_t *record, uint32_t generation, const struct slots_state *state, uint8_t page)
 {
-    memset(record, 0, RECORD_BYTES);
-    put_32(record, RECORD_MAGIC);
-    put_32(record + RECORD_GENERATION, generation);
-    record[RECORD_PAGE] = page;
-    record[RECORD_CONFIRMED] = state->confirmed;
-    record[RECORD_TRIAL] = state->trial;
-    record[RECORD_STARTS] = state->starts;
-    put_32(record + RECORD_CRC, crc_32(0, record, RECORD_CRC));
+    memset(record, 0, FP_SLOTS_RECORD_BYTES_);
+    put_32(record, FP_SLOTS_RECORD_MAGIC_);
+    put_32(record + FP_SLOTS_RECORD_GENERATION_, generation);
+    record[FP_SLOTS_RECORD_PAGE_] = page;
+    record[FP_SLOTS_RECORD_CONFIRMED_] = state->confirmed;
+    record[FP_SLOTS_RECORD_TRIAL_] = state->trial;
+    record[FP_SLOTS_RECORD_STARTS_] = state->starts;
+    put_32(record + FP_SLOTS_RECORD_CRC_, crc_32(0, record, FP_SLOTS_RECORD_CRC_));
 }
 
 /* Counts the equal pages of a block. Returns FP_PAGER_OK or FP_PAGER_IO. */
 static int read_journal_block(uint32_t block, struct journal_block *found)
 {
-    uint8_t record[RECORD_BYTES];
+    uint8_t record[FP_SLOTS_RECORD_BYTES_];
     const int is_bad = is_bad_block(block);
     memset(found, 0, sizeof(*found));
     if (is_bad) {
-        found->pages = BAD_BLOCK;
+        found->pages = FP_SLOTS_BAD_BLOCK_;
         return is_bad < 0 ? is_bad : FP_PAGER_OK;
     }
-    for (; found->pages < STATE_PAGES; found->pages++) {
+    for (; found->pages < FP_SLOTS_STATE_PAGES_; found->pages++) {
         const int error = read_bytes(block * FP_PAGER_BLOCK_PAGES + found->pages, 0, record, sizeof(record));
         if (error == FP_PAGER_IO)
             return error;
-        if (error || get_32(record) != RECORD_MAGIC || record[RECORD_PAGE] != found->pages ||
-            get_32(record + RECORD_CRC) != crc_32(0, record, RECORD_CRC) ||
-            (found->pages && get_32(record + RECORD_GENERATION) != found->generation))
+        if (error || get_32(record) != FP_SLOTS_RECORD_MAGIC_ ||
+            record[FP_SLOTS_RECORD_PAGE_] != found->pages ||
+            get_32(record + FP_SLOTS_RECORD_CRC_) != crc_32(0, record, FP_SLOTS_RECORD_CRC_) ||
+            (found->pages && get_32(record + FP_SLOTS_RECORD_GENERATION_) != found->generation))
             break;
-        found->generation = get_32(record + RECORD_GENERATION);
-        found->state.confirmed = record[RECORD_CONFIRMED];
-        found->state.trial = record[RECORD_TRIAL];
-        found->state.starts = record[RECORD_STARTS];
+        found->generation = get_32(record + FP_SLOTS_RECORD_GENERATION_);
+        found->state.confirmed = record[FP_SLOTS_RECORD_CONFIRMED_];
+        found->state.trial = record[FP_SLOTS_RECORD_TRIAL_];
+        found->state.starts = record[FP_SLOTS_RECORD_STARTS_];
     }
     return FP_PAGER_OK;
 }
@@ -147,7 +151,7 @@ static int newest_block(const struct journal_block *journal, uint_fast8_t pages)
 {
     int newest = -1;
     for (int i = 0; i < FP_SLOTS_JOURNAL_BLOCKS; i++)
-        if (journal[i].pages != BAD_BLOCK && journal[i].pages >= pages &&
+        if (journal[i].pages != FP_SLOTS_BAD_BLOCK_ && journal[i].pages >= pages &&
             (newest < 0 || journal[i].generation > journal[newest].generation))
             newest = i;
     return newest;
@@ -157,19 +161,19 @@ static int newest_block(const struct journal_block *journal, uint_fast8_t pages)
  * which a settled one stands; or the oldest one on which nothing depends. */
 static int block_to_write(const struct journal_block *journal)
 {
-    const int settled = newest_block(journal, STATE_PAGES);
+    const int settled = newest_block(journal, FP_SLOTS_STATE_PAGES_);
     int best = -1;
     uint_fast8_t best_rank = 0;
     for (int i = 0; i < FP_SLOTS_JOURNAL_BLOCKS; i++) {
         const struct journal_block *const block = &journal[i];
         uint_fast8_t rank = 0;
-        if (block->pages == BAD_BLOCK)
+        if (block->pages == FP_SLOTS_BAD_BLOCK_)
             continue;
         if (!block->pages)
             rank = 3;
         else if (settled >= 0 && block->generation < journal[settled].generation)
             rank = 2;
-        else if (block->pages <= DISPENSABLE_PAGES)
+        else if (block->pages <= FP_SLOTS_DISPENSABLE_PAGES_)
             rank = 1;
         if (rank > best_rank ||
             (rank && rank == best_rank && block->generation < journal[best].generation)) {
@@ -206,14 +210,14 @@ static int program_state(int to, uint32_t generation, const struct slots_state *
     struct journal_block written;
     const uint32_t block = FP_SLOTS_JOURNAL + (uint32_t)to;
     int error = FP_PAGER_OK;
-    for (uint8_t page = 0; !error && page < STATE_PAGES; page++) {
-        uint8_t record[RECORD_BYTES];
+    for (uint8_t page = 0; !error && page < FP_SLOTS_STATE_PAGES_; page++) {
+        uint8_t record[FP_SLOTS_RECORD_BYTES_];
         make_record(record, generation, state, page);
         error = fp_slots_program_page(block * FP_PAGER_BLOCK_PAGES + page, record, sizeof(record));
     }
     if (!error)
         error = read_journal_block(block, &written);
-    if (!error && (written.pages != STATE_PAGES || written.generation != generation))
+    if (!error && (written.pages != FP_SLOTS_STATE_PAGES_ || written.generation != generation))
         error = FP_PAGER_IO;
     return error;
 }
@@ -296,9 +300,9 @@ static int read_slot_header(int slot, uint8_t *header)
 static int find_first_image(struct slots_state *state)
 {
     uint8_t header[FP_PAGER_HEADER_BYTES];
-    state->confirmed = state->trial = NO_SLOT;
+    state->confirmed = state->trial = FP_SLOTS_NONE_;
     state->starts = 0;
-    for (uint8_t slot = 0; slot < 2 && state->confirmed == NO_SLOT; slot++) {
+    for (uint8_t slot = 0; slot < 2 && state->confirmed == FP_SLOTS_NONE_; slot++) {
         const int error = read_slot_header(slot, header);
         if (error == FP_PAGER_IO)
             return error;
@@ -323,7 +327,7 @@ static int find_state(void)
         return error ? error : 1;
     }
     slots.state = journal[newest].state;
-    slots.is_settled = journal[newest].pages == STATE_PAGES;
+    slots.is_settled = journal[newest].pages == FP_SLOTS_STATE_PAGES_;
     /* A cut may have left a newer state in a block that shows none now. */
     for (uint_fast8_t i = 0; i < FP_SLOTS_JOURNAL_BLOCKS; i++)
         if (!journal[i].pages)
@@ -335,12 +339,12 @@ static int find_state(void)
  * trial. Returns 1 if the state has changed. */
 static int count_start(struct slots_state *state)
 {
-    if (state->trial == NO_SLOT || state->confirmed == NO_SLOT)
+    if (state->trial == FP_SLOTS_NONE_ || state->confirmed == FP_SLOTS_NONE_)
         return 0;
     if (state->starts < FP_SLOTS_TRIES) {
         state->starts++;
     } else {
-        state->trial = NO_SLOT;
+        state->trial = FP_SLOTS_NONE_;
         state->starts = 0;
     }
     return 1;
@@ -350,7 +354,7 @@ static int count_start(struct slots_state *state)
 static int take_slot(void)
 {
     const uint8_t slot = slots.is_on_trial ? slots.state.trial : slots.state.confirmed;
-    return slots.running = slot == NO_SLOT ? (int8_t)FP_PAGER_NO_IMAGE : (int8_t)slot;
+    return slots.running = slot == FP_SLOTS_NONE_ ? (int8_t)FP_PAGER_NO_IMAGE : (int8_t)slot;
 }
 
 static int choose_slot(void)
@@ -365,13 +369,13 @@ static int choose_slot(void)
     if (count_start(&next) || !result) {
         result = write_state(&next);
         /* After an error the confirmed image runs: a trial whose starts cannot be counted would have no end. */
-        if (result && next.confirmed != NO_SLOT)
-            slots.state.trial = NO_SLOT;
+        if (result && next.confirmed != FP_SLOTS_NONE_)
+            slots.state.trial = FP_SLOTS_NONE_;
         if (result)
             slots.state.starts = 0;
     }
     slots.is_chosen = 1;
-    slots.is_on_trial = slots.state.trial != NO_SLOT;
+    slots.is_on_trial = slots.state.trial != FP_SLOTS_NONE_;
     return take_slot();
 }
 
@@ -394,7 +398,7 @@ FP_PAGER_API int fp_slots_on_trial(void)
 /* Ends the trial with the slot that stays. Returns FP_PAGER_OK or an error. */
 static int end_trial(uint8_t slot)
 {
-    const struct slots_state next = {slot, NO_SLOT, 0};
+    const struct slots_state next = {slot, FP_SLOTS_NONE_, 0};
     int error = enter_pager();
     if (error)
         return error;
@@ -412,7 +416,7 @@ FP_PAGER_API int fp_slots_confirm(void)
 FP_PAGER_API int fp_slots_reject(void)
 {
     int error;
-    if (!slots.is_on_trial || slots.state.confirmed == NO_SLOT)
+    if (!slots.is_on_trial || slots.state.confirmed == FP_SLOTS_NONE_)
         return FP_PAGER_NO_IMAGE;
     error = end_trial(slots.state.confirmed);
     return error ? error : take_slot();
@@ -426,7 +430,7 @@ static int other_slot(void)
 
 FP_PAGER_API int fp_slots_begin(void)
 {
-    const struct slots_state next = {slots.state.confirmed, NO_SLOT, 0};
+    const struct slots_state next = {slots.state.confirmed, FP_SLOTS_NONE_, 0};
     int error;
     if (!slots.is_chosen)
         return FP_PAGER_NO_IMAGE;
@@ -437,7 +441,7 @@ FP_PAGER_API int fp_slots_begin(void)
         return error;
     slots.is_writing = 0;
     /* From here on, no state that a start can see names the slot that is written. */
-    if (!slots.is_settled || slots.state.trial != NO_SLOT)
+    if (!slots.is_settled || slots.state.trial != FP_SLOTS_NONE_)
         error = write_state(&next);
     slots.next_page = 0;
     slots.is_writing = !error;
@@ -465,7 +469,7 @@ FP_PAGER_API int fp_slots_write(const uint8_t *page, uint_fast16_t size)
 {
     const int slot = other_slot();
     int error;
-    if (slots.is_writing != WRITING)
+    if (slots.is_writing != FP_SLOTS_WRITING_)
         return FP_PAGER_NO_IMAGE;
     error = enter_pager();
     if (error)
@@ -477,32 +481,32 @@ FP_PAGER_API int fp_slots_write(const uint8_t *page, uint_fast16_t size)
         error = FP_PAGER_IO;
     }
     slots.next_page++;
-    slots.is_writing = error ? 0 : WRITING;
+    slots.is_writing = error ? 0 : FP_SLOTS_WRITING_;
     return leave_slots(error);
 }
 
 #if FP_PAGER_TAG_BYTES
 #if FP_PAGER_CODEWORD_BYTES > FP_PAGER_PAGE_BYTES
-#define TAGGED_BYTES FP_PAGER_CODEWORD_BYTES
+#define FP_SLOTS_TAGGED_BYTES_ FP_PAGER_CODEWORD_BYTES
 #else
-#define TAGGED_BYTES FP_PAGER_PAGE_BYTES
+#define FP_SLOTS_TAGGED_BYTES_ FP_PAGER_PAGE_BYTES
 #endif
-#define TAGS_A_PAGE (FP_PAGER_FLASH_PAGE_BYTES / TAGGED_BYTES)
+#define FP_SLOTS_TAGS_A_PAGE_ (FP_PAGER_FLASH_PAGE_BYTES / FP_SLOTS_TAGGED_BYTES_)
 
 /* Checks the tags of the first units of a flash page of the image. */
 static int check_tags(uint32_t in_chip, uint32_t page, uint32_t version, const uint8_t *bytes,
                       uint_fast16_t size)
 {
     int error = FP_PAGER_OK;
-    for (uint_fast16_t i = 0; !error && i * TAGGED_BYTES < size; i++) {
+    for (uint_fast16_t i = 0; !error && i * FP_SLOTS_TAGGED_BYTES_ < size; i++) {
         uint8_t head[8], stored_tag[FP_PAGER_TAG_BYTES], right_tag[FP_PAGER_TAG_BYTES];
         put_32(head, version);
-        put_32(head + 4, page * TAGS_A_PAGE + (uint32_t)i);
+        put_32(head + 4, page * FP_SLOTS_TAGS_A_PAGE_ + (uint32_t)i);
         error = read_bytes(in_chip, FP_PAGER_FLASH_PAGE_BYTES + FP_PAGER_TAG_AT + i * FP_PAGER_TAG_BYTES,
                            stored_tag, sizeof(stored_tag));
         if (error)
             break;
-        fp_flash_mac(head, bytes + i * TAGGED_BYTES, TAGGED_BYTES, right_tag);
+        fp_flash_mac(head, bytes + i * FP_SLOTS_TAGGED_BYTES_, FP_SLOTS_TAGGED_BYTES_, right_tag);
         error = compare_tags(stored_tag, right_tag);
     }
     return error;
@@ -573,7 +577,7 @@ FP_PAGER_API int fp_slots_finish(uint8_t *buffer)
     error = enter_pager();
     if (error)
         return error;
-    slots.is_writing = WRITTEN;
+    slots.is_writing = FP_SLOTS_WRITTEN_;
     error = check_slot(other_slot(), buffer);
     restore_key();
     if (!error)
