@@ -75,7 +75,7 @@ static inline int transfer_page(const struct fetch_range *range, const struct vi
     fetched = fetch_target(frame);
     load_next(range->flash_page);
     error = fetch_bytes(page, frame_at(search->place), range->block, range->start, fetched, size);
-    COUNT(bytes_fetched, size);
+    FP_PAGER_COUNT_(bytes_fetched, size);
     error = correct(range->flash_page, range->start, fetched, size, error);
     if (FP_PAGER_TAG_BYTES && !error)
         error = check_tag(range->flash_page, range->start, fetched, size);
@@ -88,7 +88,7 @@ static inline int transfer_page(const struct fetch_range *range, const struct vi
 
 /* Fetches a page. Returns 0, or an error, for which the caller calls fp_flash_failed(). Never inlined: a
  * hit would save and restore the registers that a fetch needs. */
-static OUT_OF_LINE int fetch_page(fp_page page)
+static FP_PAGER_OUT_OF_LINE_ int fetch_page(fp_page page)
 {
     uint_fast8_t tries = 0;
     struct victim_search search = {0};
@@ -104,7 +104,7 @@ static OUT_OF_LINE int fetch_page(fp_page page)
         if (SCHEDULE_IS(SEQUENTIAL))
             find_victim(page, &search, tries);
         if (load) {
-            COUNT(loads, 1);
+            FP_PAGER_COUNT_(loads, 1);
             load_register(range.flash_page, range.start);
         }
         if (!SCHEDULE_IS(SEQUENTIAL))
@@ -129,10 +129,10 @@ static OUT_OF_LINE int fetch_page(fp_page page)
         forget_other_buffer();
         restore_counts(&before);
         if (!is_refused(error) && tries++ != FP_PAGER_RETRIES) {
-            COUNT(retries, 1);
+            FP_PAGER_COUNT_(retries, 1);
             continue;
         }
-        COUNT(failures, 1);
+        FP_PAGER_COUNT_(failures, 1);
         if (SCHEDULE_IS(PARALLEL_MMU))
             unmap_page(page);
         if (!is_pinned(page))

@@ -206,15 +206,15 @@ _MUTANTS = (
         "pager.held = pager.other_held = NO_FLASH_PAGE;",
         "{ }",
     ),
-    _of_core("behind-the-image", "cursors_one", "if (offset >= IMAGE_BYTES)", "if (0)"),
+    _of_core("behind-the-image", "cursors_one", "if (offset >= FP_PAGER_LENGTH_)", "if (0)"),
     Mutant("tries-by-one", "tries++ != FP_PAGER_RETRIES", "tries++ != FP_PAGER_RETRIES + 1"),
     Mutant("forged-tried-again", "if (!is_refused(error) && ", "if ("),
     Mutant("refused-stays", "memset(fetched, 0, size);", "(void)size;"),
     _of_core(
         "offset-cut",
         "cursors_one",
-        "from > IMAGE_BYTES",
-        "(fp_offset)from > IMAGE_BYTES",
+        "from > FP_PAGER_LENGTH_",
+        "(fp_offset)from > FP_PAGER_LENGTH_",
     ),
     _of_core("correction-ignored", "codewords", "!(error < 0) && at < size", "at < size"),
     _of_core(
@@ -229,7 +229,7 @@ _MUTANTS = (
         "put_32(head + 4, (uint32_t)flash_page *",
         "put_32(head + 4, 0 * (uint32_t)flash_page *",
     ),
-    _of_core("version-not-bound", "tags", "put_32(head, VERSION);", "put_32(head, 0);"),
+    _of_core("version-not-bound", "tags", "put_32(head, FP_PAGER_VERSION_);", "put_32(head, 0);"),
     Mutant(
         "number-of-the-place",
         "error = check_tag(range->flash_page,",
@@ -246,7 +246,12 @@ _MUTANTS = (
         "error = fp_flash_correct(physical_page(page),",
         "error = fp_flash_correct(page,",
     ),
-    _of_core("head-not-counted", "tags", "COUNT(mac_bytes, 8 + size);", "COUNT(mac_bytes, size);"),
+    _of_core(
+        "head-not-counted",
+        "tags",
+        "FP_PAGER_COUNT_(mac_bytes, 8 + size);",
+        "FP_PAGER_COUNT_(mac_bytes, size);",
+    ),
     _of_core(
         "tag-of-the-first-unit",
         "tags",
@@ -256,8 +261,8 @@ _MUTANTS = (
     _of_core(
         "older-image",
         "tags",
-        "VERSION < fp_flash_oldest()",
-        "VERSION + 1 < fp_flash_oldest()",
+        "FP_PAGER_VERSION_ < fp_flash_oldest()",
+        "FP_PAGER_VERSION_ + 1 < fp_flash_oldest()",
     ),
     _of_core(
         "header-crc-ignored", "header", "get_32(header + AT_CRC) != crc_32(0, header, AT_CRC)", "0"

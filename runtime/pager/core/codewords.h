@@ -19,7 +19,7 @@ static inline int correct(fp_flash_page page, uint_fast16_t column, uint8_t *uni
 {
     for (uint_fast16_t at = 0; !(error < 0) && at < size; at += CODEWORD_BYTES) {
         error = fp_flash_correct(physical_page(page), column + at, unit + at);
-        COUNT(corrected, error > 0);
+        FP_PAGER_COUNT_(corrected, error > 0);
     }
     if (error > 0)
         error = FP_PAGER_OK;

@@ -22,7 +22,7 @@
 static struct fp_pager_stat stat;
 typedef struct fp_pager_stat counts_snapshot;
 
-#define COUNT(name, increment) (stat.name += (uint32_t)(increment))
+#define FP_PAGER_COUNT_(name, increment) (stat.name += (uint32_t)(increment))
 
 static inline counts_snapshot counts_before_fetch(void)
 {
@@ -57,7 +57,7 @@ FP_PAGER_API const struct fp_pager_stat *fp_pager_stat(void)
 #else
 typedef uint8_t counts_snapshot;
 
-#define COUNT(name, increment) ((void)0)
+#define FP_PAGER_COUNT_(name, increment) ((void)0)
 
 static inline counts_snapshot counts_before_fetch(void)
 {

@@ -22,7 +22,7 @@ static inline int reference_page(fp_page page, const uint8_t **bytes)
     frame--;
     if (is_new_reference(page)) {
         page_hit(frame);
-        COUNT(references, 1);
+        FP_PAGER_COUNT_(references, 1);
         reference_made(page);
     }
     *bytes = frame_bytes(frame);
@@ -31,7 +31,7 @@ static inline int reference_page(fp_page page, const uint8_t **bytes)
 
 /* Enters the pager and references the page at an offset of the image. Returns 0 with the pager entered, or
  * an error. fp_flash_failed() is called outside, so that others may go on and it may leave by longjmp(). */
-static OUT_OF_LINE int enter_at(fp_offset offset, struct fp_cursor *cursor, const uint8_t **bytes)
+static FP_PAGER_OUT_OF_LINE_ int enter_at(fp_offset offset, struct fp_cursor *cursor, const uint8_t **bytes)
 {
     const fp_page page = PAGE_AT(offset);
     int error;
@@ -61,7 +61,7 @@ FP_PAGER_API int fp_cursor_turn(struct fp_cursor *cursor)
     const fp_offset offset = cursor->next;
     const uint8_t *start;
     int error;
-    if (offset >= IMAGE_BYTES)
+    if (offset >= FP_PAGER_LENGTH_)
         return FP_PAGER_OUTSIDE;
     error = enter_at(offset, cursor, &start);
     if (error)
@@ -89,7 +89,7 @@ FP_PAGER_API void fp_cursor_close(struct fp_cursor *cursor)
 FP_PAGER_API int fp_pager_read(uint32_t from, void *to, size_t size)
 {
     uint8_t *bytes = to;
-    if (from > IMAGE_BYTES || size > (fp_offset)(IMAGE_BYTES - from))
+    if (from > FP_PAGER_LENGTH_ || size > (fp_offset)(FP_PAGER_LENGTH_ - from))
         return FP_PAGER_OUTSIDE;
     while (size > 0) {
         const fp_offset within = (fp_offset)from & (FP_PAGER_PAGE_BYTES - 1u);

@@ -1,7 +1,7 @@
 /* One window is open at a time, and one context calls. See interface_calls.h. */
 static const uint8_t *page_bytes(fp_page page);
 
-static OUT_OF_LINE const uint8_t *refuse(int error)
+static FP_PAGER_OUT_OF_LINE_ const uint8_t *refuse(int error)
 {
     pager.error = error;
     return NULL;
@@ -43,7 +43,7 @@ static inline void cursor_closed(struct fp_cursor *cursor)
 }
 #endif
 
-static OUT_OF_LINE const uint8_t *miss(fp_page page)
+static FP_PAGER_OUT_OF_LINE_ const uint8_t *miss(fp_page page)
 {
     int error;
     set_serving(1);
@@ -69,7 +69,7 @@ static const uint8_t *page_bytes(fp_page page)
         return miss(page);
     if (is_new_reference(page)) {
         page_hit(frame);
-        COUNT(references, 1);
+        FP_PAGER_COUNT_(references, 1);
         reference_made(page);
     }
     return frame_bytes(frame);
@@ -96,7 +96,7 @@ FP_PAGER_API int fp_cursor_turn(struct fp_cursor *cursor)
     close_other_cursor(cursor);
     /* If the page cannot be read, or the port leaves by longjmp(), there is no window. */
     cursor->at = cursor->end = NULL;
-    if (offset >= IMAGE_BYTES)
+    if (offset >= FP_PAGER_LENGTH_)
         return FP_PAGER_OUTSIDE;
     start = page_bytes(PAGE_AT(offset));
     if (!start)
@@ -121,7 +121,7 @@ FP_PAGER_API int fp_pager_read(uint32_t from, void *to, size_t size)
     struct fp_cursor cursor = {NULL, NULL, 0};
     uint8_t *bytes = to;
     int error = FP_PAGER_OK;
-    if (from > IMAGE_BYTES || size > (fp_offset)(IMAGE_BYTES - from))
+    if (from > FP_PAGER_LENGTH_ || size > (fp_offset)(FP_PAGER_LENGTH_ - from))
         return FP_PAGER_OUTSIDE;
     cursor.next = (fp_offset)from;
     while (size > 0) {

@@ -30,7 +30,7 @@ static uint32_t get_32(const uint8_t *from)
 }
 
 /* CRC-32 as in zlib, of some bytes after those of `crc`, which begins with 0. */
-static OUT_OF_LINE uint32_t crc_32(uint32_t crc, const uint8_t *bytes, uint_fast16_t size)
+static FP_PAGER_OUT_OF_LINE_ uint32_t crc_32(uint32_t crc, const uint8_t *bytes, uint_fast16_t size)
 {
     crc = ~crc;
     for (; size > 0; size--) {
@@ -42,7 +42,7 @@ static OUT_OF_LINE uint32_t crc_32(uint32_t crc, const uint8_t *bytes, uint_fast
 }
 
 /* CRC-32 of a number of 4 bytes, after the bytes of `crc`. */
-static OUT_OF_LINE uint32_t crc_of_number(uint32_t crc, uint32_t number)
+static FP_PAGER_OUT_OF_LINE_ uint32_t crc_of_number(uint32_t crc, uint32_t number)
 {
     uint8_t bytes[4];
     put_32(bytes, number);

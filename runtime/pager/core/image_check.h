@@ -6,7 +6,7 @@
 FP_PAGER_API int fp_pager_check(void)
 {
     struct fp_cursor cursor = {0};
-    uint32_t crc = 0, left = IMAGE_BYTES;
+    uint32_t crc = 0, left = FP_PAGER_LENGTH_;
     int byte = left ? 0 : FP_PAGER_NO_IMAGE;
     for (; left > 0; left--) {
         uint8_t taken;

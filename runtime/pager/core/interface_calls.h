@@ -8,8 +8,8 @@ static inline int fetch_reference(fp_page page)
     if (error)
         return error;
     reference_made(page);
-    COUNT(references, 1);
-    COUNT(misses, 1);
+    FP_PAGER_COUNT_(references, 1);
+    FP_PAGER_COUNT_(misses, 1);
     return FP_PAGER_OK;
 }
 

@@ -5,7 +5,7 @@ static inline int serve_fault(fp_page page)
 {
     uint_fast16_t frame = page < FP_PAGER_PAGES ? find_frame(page) : 0;
     if (frame && is_rest_wanted(page)) {
-        COUNT(rest_faults, 1);
+        FP_PAGER_COUNT_(rest_faults, 1);
         finish_rest();
         frame = find_frame(page);
     }
@@ -19,8 +19,8 @@ static inline int serve_fault(fp_page page)
             if (!error)
                 return serve_fault(page);
         }
-        COUNT(references, !error);
-        COUNT(misses, !error);
+        FP_PAGER_COUNT_(references, !error);
+        FP_PAGER_COUNT_(misses, !error);
         return error;
     }
     if (!INSERTED_BIT || pager.entry[frame] & REFERENCED) {
@@ -29,8 +29,8 @@ static inline int serve_fault(fp_page page)
             map_page(page, (frame_t)frame);
         return FP_PAGER_OK;
     }
-    COUNT(references, 1);
-    COUNT(false_faults, 1);
+    FP_PAGER_COUNT_(references, 1);
+    FP_PAGER_COUNT_(false_faults, 1);
     set_reference_bit((frame_t)frame);
     false_fault((frame_t)frame);
     return FP_PAGER_OK;

@@ -1,7 +1,7 @@
 /* Tries first the frame that a hint has for the last bits of the page, then all frames. See lookup.h. */
 static inline frame_t find_frame(fp_page page)
 {
-    stored_frame *hint = &pager.hint[page % HINTS];
+    stored_frame *hint = &pager.hint[page % FP_PAGER_HINTS_];
     const frame_t guess = *hint;
     if (PAGE_OF(pager.entry[guess]) == page) {
         frame_found(guess);
@@ -12,7 +12,7 @@ static inline frame_t find_frame(fp_page page)
 
 static inline void remember_page(fp_page page, frame_t frame)
 {
-    pager.hint[page % HINTS] = (stored_frame)frame;
+    pager.hint[page % FP_PAGER_HINTS_] = (stored_frame)frame;
 }
 
 /* A hint is compared with the entry of its frame, so that it may be wrong. */

@@ -29,14 +29,14 @@ static inline void page_hit(frame_t frame)
 {
     entry_t *entry = &pager.entry[frame];
     if (!(*entry & REFERENCED))
-        COUNT(reference_bits_set, 1);
+        FP_PAGER_COUNT_(reference_bits_set, 1);
     *entry |= REFERENCED;
 }
 
 static inline void false_fault(frame_t frame)
 {
     (void)frame;
-    COUNT(reference_bits_set, 1);
+    FP_PAGER_COUNT_(reference_bits_set, 1);
 }
 
 static inline int is_policy_consistent(void)

@@ -76,7 +76,7 @@ static inline void page_installed(const struct victim_search *search, int all_us
     else
         link_newest(frame);
     make_valid(frame);
-    COUNT(downgrades, search->downgrades);
+    FP_PAGER_COUNT_(downgrades, search->downgrades);
 }
 
 static inline void false_fault(frame_t frame)
@@ -91,7 +91,7 @@ static inline void false_fault(frame_t frame)
     make_valid(frame);
     if (POLICY_IS(FIFO_SC)) {
         const frame_t downgrades = downgrade_pages((frame_t)FP_PAGER_VALID);
-        COUNT(downgrades, downgrades);
+        FP_PAGER_COUNT_(downgrades, downgrades);
         (void)downgrades;
     }
 }

@@ -19,9 +19,9 @@
 static inline void count_direction(uint_fast16_t start)
 {
     if (start >= pager.column)
-        COUNT(forward, 1);
+        FP_PAGER_COUNT_(forward, 1);
     else
-        COUNT(backward, 1);
+        FP_PAGER_COUNT_(backward, 1);
 }
 
 #if HAS_TWO_BUFFERS

@@ -14,9 +14,9 @@ static inline int turn_register(fp_flash_page page, uint_fast16_t start)
         fp_flash_buffer(pager.buffer);
         pager.other_held = pager.held;
         if (must_load)
-            COUNT(other_page, 1);
+            FP_PAGER_COUNT_(other_page, 1);
         else
-            COUNT(other_buffer, 1);
+            FP_PAGER_COUNT_(other_buffer, 1);
     }
     return must_load;
 }
@@ -40,7 +40,7 @@ static inline void seek_column(uint_fast16_t start, int loaded)
 static inline void load_next(fp_flash_page page)
 {
     if (page < LAST_FLASH_PAGE && pager.other_held != page + 1u) {
-        COUNT(prefetches, 1);
+        FP_PAGER_COUNT_(prefetches, 1);
         pager.other_held = page + 1u;
         fp_flash_load_ahead(physical_page(pager.other_held));
     }

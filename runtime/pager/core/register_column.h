@@ -6,7 +6,7 @@ static inline int turn_register(fp_flash_page page, uint_fast16_t start)
         count_direction(start);
         must_load = 0;
     } else {
-        COUNT(other_page, 1);
+        FP_PAGER_COUNT_(other_page, 1);
         must_load = 1;
     }
     return must_load;
@@ -22,7 +22,7 @@ static inline void load_register(fp_flash_page page, uint_fast16_t start)
 static inline void seek_column(uint_fast16_t start, int loaded)
 {
     if (start != pager.column || (FP_PAGER_TAG_BYTES && !loaded)) {
-        COUNT(column_changes, 1);
+        FP_PAGER_COUNT_(column_changes, 1);
         fp_flash_column(start);
     }
 }

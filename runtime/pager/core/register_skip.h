@@ -6,7 +6,7 @@ static inline int turn_register(fp_flash_page page, uint_fast16_t start)
         count_direction(start);
         must_load = start < pager.column;
     } else {
-        COUNT(other_page, 1);
+        FP_PAGER_COUNT_(other_page, 1);
         must_load = 1;
     }
     return must_load;
@@ -23,8 +23,8 @@ static inline void seek_column(uint_fast16_t start, int loaded)
     (void)loaded;
     if (start != pager.column)
         fp_flash_skip(start - pager.column);
-    COUNT(bytes_skipped, start - pager.column);
-    COUNT(bytes_fetched, start - pager.column);
+    FP_PAGER_COUNT_(bytes_skipped, start - pager.column);
+    FP_PAGER_COUNT_(bytes_fetched, start - pager.column);
 }
 
 static inline void load_next(fp_flash_page page)

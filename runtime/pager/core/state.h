@@ -15,7 +15,7 @@
 #else
 #define HINTS_REACH(n) (FP_PAGER_MOST_FRAMES >= (n))
 #endif
-#define HINTS                                                                                    \
+#define FP_PAGER_HINTS_                                                                          \
     (HINTS_REACH(1024)  ? 1024u                                                                  \
      : HINTS_REACH(512) ? 512u                                                                   \
      : HINTS_REACH(256) ? 256u                                                                   \
@@ -89,7 +89,7 @@ static struct {
 #if LOOKUP_IS(TABLE)
     stored_frame table[FP_PAGER_MOST_PAGES]; /* by page: its frame + 1, or 0 */
 #elif LOOKUP_IS(HINT)
-    stored_frame hint[HINTS]; /* by the last bits of a page: the frame to try first */
+    stored_frame hint[FP_PAGER_HINTS_]; /* by the last bits of a page: the frame to try first */
 #endif
 } pager;
 

@@ -97,8 +97,8 @@ static inline int read_home_header(const struct fetch_range *range)
 {
     const int error = fp_flash_fetch(home_header, FP_PAGER_HOME_HEADER_BYTES);
     pager.column = FP_PAGER_HOME_HEADER_BYTES;
-    COUNT(header_bytes_fetched, FP_PAGER_HOME_HEADER_BYTES);
-    COUNT(bytes_fetched, FP_PAGER_HOME_HEADER_BYTES);
+    FP_PAGER_COUNT_(header_bytes_fetched, FP_PAGER_HOME_HEADER_BYTES);
+    FP_PAGER_COUNT_(bytes_fetched, FP_PAGER_HOME_HEADER_BYTES);
     if (error)
         return error;
     return page_in_slot(0) == range->page ? FP_PAGER_OK : FP_PAGER_CORRUPT;

@@ -26,19 +26,19 @@ static inline int is_refused(int error)
 }
 
 #if FP_PAGER_HEADER
-#define VERSION (pager.image.version)
+#define FP_PAGER_VERSION_ (pager.image.version)
 
 static inline int start_tags(void)
 {
     return FP_PAGER_OK;
 }
 #else
-#define VERSION (pager.version)
+#define FP_PAGER_VERSION_ (pager.version)
 
 static inline int start_tags(void)
 {
-    VERSION = FP_PAGER_IMAGE_VERSION;
-    return VERSION < fp_flash_oldest() ? FP_PAGER_OLD : FP_PAGER_OK;
+    FP_PAGER_VERSION_ = FP_PAGER_IMAGE_VERSION;
+    return FP_PAGER_VERSION_ < fp_flash_oldest() ? FP_PAGER_OLD : FP_PAGER_OK;
 }
 #endif
 
@@ -52,12 +52,12 @@ static inline int compare_tags(const uint8_t *stored_tag, const uint8_t *right_t
 }
 
 /* Checks the tag of a unit. Out of line, as the rest of a fetch has no use for its buffers. */
-static OUT_OF_LINE int authenticate(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
-                                    uint_fast16_t size)
+static FP_PAGER_OUT_OF_LINE_ int authenticate(fp_flash_page flash_page, uint_fast16_t column,
+                                              const uint8_t *unit, uint_fast16_t size)
 {
     uint8_t head[8], stored_tag[FP_PAGER_TAG_BYTES], right_tag[FP_PAGER_TAG_BYTES];
     const uint_fast16_t index = column / size;
-    put_32(head, VERSION);
+    put_32(head, FP_PAGER_VERSION_);
     put_32(head + 4, (uint32_t)flash_page * (FP_PAGER_FLASH_PAGE_BYTES / size) + (uint32_t)index);
     const int error = fp_flash_spare(FP_PAGER_TAG_AT + index * FP_PAGER_TAG_BYTES, stored_tag,
                                      sizeof(stored_tag));
@@ -70,10 +70,10 @@ static OUT_OF_LINE int authenticate(fp_flash_page flash_page, uint_fast16_t colu
 static inline int check_tag(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
                             uint_fast16_t size)
 {
-    COUNT(column_changes, REGISTER_IS(RANDOM_COLUMN));
-    COUNT(bytes_fetched, FP_PAGER_TAG_BYTES);
-    COUNT(tag_bytes_fetched, FP_PAGER_TAG_BYTES);
-    COUNT(mac_bytes, 8 + size);
+    FP_PAGER_COUNT_(column_changes, REGISTER_IS(RANDOM_COLUMN));
+    FP_PAGER_COUNT_(bytes_fetched, FP_PAGER_TAG_BYTES);
+    FP_PAGER_COUNT_(tag_bytes_fetched, FP_PAGER_TAG_BYTES);
+    FP_PAGER_COUNT_(mac_bytes, 8 + size);
     return authenticate(flash_page, column, unit, size);
 }
 #else

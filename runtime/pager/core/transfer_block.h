@@ -36,7 +36,7 @@ static inline void start_rest(void)
 }
 
 /* If the rest cannot be read, its frame becomes empty: the next access faults for all of the page. */
-static OUT_OF_LINE void finish_rest(void)
+static FP_PAGER_OUT_OF_LINE_ void finish_rest(void)
 {
     const entry_t page = pager.rest_page;
     const frame_t frame = pager.rest_frame;
@@ -51,7 +51,7 @@ static OUT_OF_LINE void finish_rest(void)
     if (error) {
         pager.comes_whole = 1;
         evict_frame(frame);
-        COUNT(retries, 1);
+        FP_PAGER_COUNT_(retries, 1);
         return;
     }
     if (INSERTED_BIT && !(pager.entry[frame] & REFERENCED))

@@ -31,9 +31,9 @@
 #endif
 
 #ifdef __GNUC__
-#define OUT_OF_LINE __attribute__((noinline))
+#define FP_PAGER_OUT_OF_LINE_ __attribute__((noinline))
 #else
-#define OUT_OF_LINE
+#define FP_PAGER_OUT_OF_LINE_
 #endif
 
 /* The storage of what bytes are fetched to. */
@@ -81,10 +81,10 @@ typedef uint32_t stored_flash_page;
 
 /* The size of the image, which the header has, or the design. */
 #if FP_PAGER_HEADER
-#define IMAGE_BYTES (pager.image.length)
-#define IMAGE_PAGES ((fp_page)((IMAGE_BYTES + FP_PAGER_PAGE_BYTES - 1u) / FP_PAGER_PAGE_BYTES))
+#define FP_PAGER_LENGTH_ (pager.image.length)
+#define IMAGE_PAGES ((fp_page)((FP_PAGER_LENGTH_ + FP_PAGER_PAGE_BYTES - 1u) / FP_PAGER_PAGE_BYTES))
 #else
-#define IMAGE_BYTES FP_PAGER_IMAGE_BYTES
+#define FP_PAGER_LENGTH_ FP_PAGER_IMAGE_BYTES
 #define IMAGE_PAGES FP_PAGER_PAGES
 #endif
 #define LAST_FLASH_PAGE ((fp_flash_page)((IMAGE_PAGES - 1u) / PAGES_PER_FLASH_PAGE))
