@@ -607,8 +607,8 @@ FP_PAGER_API const struct fp_pager_stat *fp_pager_stat(void);
  * The port: functions that you write for your chip
  *
  * Flash pages are numbered from 0, the first one of the image, or of its header, or with slots of the chip;
- * bad blocks are passed by already. A chip holds a page in its register, or two pages in two buffers. Bytes are fetched at the
- * column, which each byte moves on by one.
+ * bad blocks are passed by already. A chip holds a page in its register, or two pages in two buffers. Bytes
+ * are fetched at the column, which each byte moves on by one.
  */
 
 /* The number of a flash page. */

@@ -1,3 +1,5 @@
+/* The slots: a journal of states, the choice of a slot, and updates. See slots.h; docs/pager.md has the
+ * argument. */
 #include "slots.h"
 
 #ifndef FLASHPAGER_CORE_HEADER_H
@@ -111,7 +113,7 @@ static void make_record(uint8_t *record, uint32_t generation, const struct slots
     put_32(record + FP_SLOTS_RECORD_CRC_, crc_32(0, record, FP_SLOTS_RECORD_CRC_));
 }
 
-/* Counts the equal pages of a block. Returns FP_PAGER_OK or FP_PAGER_IO. */
+/* Counts the pages of one generation, from the first one on. Returns FP_PAGER_OK or FP_PAGER_IO. */
 static int read_journal_block(uint32_t block, struct journal_block *found)
 {
     uint8_t record[FP_SLOTS_RECORD_BYTES_];

@@ -25,7 +25,7 @@
  *     #define FP_SLOTS_JOURNAL_BLOCKS 5              // the default; at least 3
  *     #define FP_SLOTS_A 5                           // first erase block of slot A, which is 0
  *     #define FP_SLOTS_B 21                          // first erase block of slot B, which is 1
- *     #define FP_SLOTS_BLOCKS 16                     // erase blocks of a slot, those that may go bad with them
+ *     #define FP_SLOTS_BLOCKS 16                     // erase blocks of a slot, including those that may go bad
  *
  * Include slots.c behind pager.c. Flash pages and erase blocks are counted from the first one of the chip, or
  * from where its driver begins: FP_SPI_NAND_FIRST_PAGE, FP_SPI_NOR_FIRST_BYTE. In an SPI NOR an erase block is
@@ -62,12 +62,12 @@
  *
  * A write that is cut within its page 1 or 2 may cost a block until the next one that is not. If that happens to
  * all blocks but one in a row, no block is left: the image that is confirmed runs, and functions that change
- * the state return FP_PAGER_BAD. FP_SLOTS_JOURNAL_BLOCKS is the number, less the bad ones.
+ * the state return FP_PAGER_BAD. The number of blocks is FP_SLOTS_JOURNAL_BLOCKS, less the bad ones.
  *
  * Bad blocks. With FP_PAGER_BAD_BLOCKS a block that cannot be erased or programmed is marked bad and passed by,
  * in the journal always, in a slot up to FP_PAGER_BAD_BLOCKS times. Without, it is FP_PAGER_IO each time. A start
- * that cannot write the journal runs the image that is confirmed, without a trial. If that happens at every
- * start, a block of the journal is worn: updates are refused with the error.
+ * that cannot write the journal runs the image that is confirmed, without a trial. A worn block of the journal
+ * can do that to every start. Updates are refused with the error then.
  *
  * Versions. With tags, fp_slots_finish() refuses an image that is older than fp_flash_oldest(), or whose tags
  * are wrong. Raise the counter of fp_flash_oldest() behind fp_slots_confirm(), and not before: the
