@@ -65,17 +65,7 @@ impl PlacedGraph<'_> {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<RecordedCalls> {
         let Some(entry) = self.start(0) else { return Ok(RecordedCalls::default()) };
-        let mut follower = Follower {
-            graph: self,
-            entry,
-            frames: Vec::new(),
-            back: 0,
-            before: 0,
-            is_at_exit: false,
-            now: RecordedCalls::default(),
-            all: RecordedCalls::default(),
-            cache: EmptiedCache::new(shape),
-        };
+        let mut follower = Follower::new(self, entry, shape);
         for_runs(trace, should_continue, |runs| {
             for run in runs {
                 follower.take(*run);
@@ -166,7 +156,21 @@ struct Follower<'a> {
     cache: EmptiedCache,
 }
 
-impl Follower<'_> {
+impl<'a> Follower<'a> {
+    fn new(graph: &'a PlacedGraph<'a>, entry: u32, shape: CacheShape) -> Self {
+        Self {
+            graph,
+            entry,
+            frames: Vec::new(),
+            back: 0,
+            before: 0,
+            is_at_exit: false,
+            now: RecordedCalls::default(),
+            all: RecordedCalls::default(),
+            cache: EmptiedCache::new(shape),
+        }
+    }
+
     fn take(&mut self, run: Run) {
         let mut at = run.offset;
         let end = run.end();
@@ -363,5 +367,71 @@ impl Follower<'_> {
             let most = self.all.in_call.entry(key).or_default();
             *most = (*most).max(count);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashpager_reach::{Block, Function};
+
+    use super::*;
+
+    /// A function at offset 0 whose first block is a loop that it may leave by a return, or by the
+    /// second block.
+    fn graph() -> CodeGraph {
+        let block = |start: u64, exits: &[Exit]| Block {
+            start,
+            end: start + 4,
+            is_in_ram: false,
+            exits: exits.to_vec(),
+        };
+        let blocks = vec![block(0, &[Exit::Block(0), Exit::Block(1), Exit::Return]), block(4, &[])];
+        CodeGraph { functions: vec![Function { name: "f".into(), address: 0, blocks }] }
+    }
+
+    fn followed(runs: &[(u32, u32)]) -> RecordedCalls {
+        let graph = graph();
+        let loops: Vec<Loops> = graph.functions.iter().map(Loops::of).collect();
+        let run = |offset, length| Run { offset, length };
+        let places = vec![vec![Some(run(0, 4)), Some(run(4, 4))]];
+        let placed = PlacedGraph { graph: &graph, loops: &loops, places };
+        let shape = CacheShape { line_bytes: 8, sets: 4, ways: 1 };
+        let mut follower = Follower::new(&placed, 0, shape);
+        for (offset, length) in runs {
+            let next = run(*offset, *length);
+            follower.take(next);
+            follower.before = next.end();
+        }
+        follower.end_of_trace();
+        follower.all
+    }
+
+    #[test]
+    fn a_call_ends_at_the_code_behind_it() {
+        let all = followed(&[(100, 4), (0, 4), (0, 4), (104, 4)]);
+        assert_eq!((all.calls, all.unfollowed_calls), (1, 0));
+        assert_eq!(all.each_entry[&vec![0]], 2);
+    }
+
+    #[test]
+    fn an_interrupt_does_not_end_a_call_and_its_counts_are_kept() {
+        let all = followed(&[(100, 4), (0, 4), (0, 4), (0, 4), (200, 4), (104, 4)]);
+        assert_eq!(all.left_at, Some((0, 200)));
+        assert_eq!(all.each_entry[&vec![0]], 3);
+        assert_eq!(all.in_call[&vec![0]], 3);
+        assert_eq!(all.unfollowed_calls, 1);
+    }
+
+    #[test]
+    fn a_jump_back_to_the_start_is_no_call() {
+        let all = followed(&[(100, 4), (0, 2), (200, 4), (2, 2), (0, 4), (104, 4)]);
+        assert_eq!((all.calls, all.unfollowed_calls), (0, 1));
+    }
+
+    #[test]
+    fn the_end_of_the_trace_keeps_the_counts() {
+        let all = followed(&[(100, 4), (0, 4), (0, 4)]);
+        assert_eq!((all.calls, all.unfollowed_calls), (0, 1));
+        assert_eq!(all.each_entry[&vec![0]], 2);
     }
 }
