@@ -55,29 +55,7 @@ static bool fails(void)
 #define CHIP_FAILS() fails()
 #include "../pager/emulated/chip.h"
 
-static struct fp_aes_cmac mac;
-static const uint8_t key[FP_AES_CMAC_KEY_BYTES] = {3, 1, 4, 1, 5};
-
-#if FP_PAGER_TAG_BYTES
-static uint32_t oldest;
-
-FP_PAGER_API void fp_flash_mac(const uint8_t head[8], const uint8_t *data, uint_fast16_t size,
-                               uint8_t tag[FP_PAGER_TAG_BYTES])
-{
-    fp_aes_cmac(&mac, head, data, size, tag, FP_PAGER_TAG_BYTES);
-}
-
-FP_PAGER_API void fp_flash_image_key(const uint8_t id[FP_PAGER_ID_BYTES])
-{
-    fp_aes_cmac_key(&mac, key);
-    fp_aes_cmac_image_key(&mac, id);
-}
-
-FP_PAGER_API uint32_t fp_flash_oldest(void)
-{
-    return oldest;
-}
-#endif
+#include "pager_tags_port.h"
 
 #if FP_PAGER_BAD_BLOCKS
 FP_PAGER_API int fp_flash_is_bad(fp_flash_page block)

@@ -8,8 +8,7 @@
  * slot holds a whole image, and all bytes are that image's. No block of a slot is erased that one of these
  * states names.
  *
- * The including file defines the design, PAGER_TESTS, the prefix of the tests' names, and may define
- * MUST_FAIL if the design leaves out what confirms a state.
+ * The including file defines the design.
  */
 #include "test.h"
 
@@ -45,7 +44,7 @@
 
 enum page_state { BLANK, PROGRAMMED, UNSTABLE };
 
-/* How an unstable page reads: one of its contents, a mixture of two, whichever each time, or not at all. */
+/* The readings of an unstable page: one of its contents, a mixture of two, any of them each time, or an error. */
 enum mood { FIRST, SECOND, THIRD, MIXED, ANY, UNREADABLE, MOODS };
 
 static struct {
@@ -249,28 +248,7 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
     return error;
 }
 
-#if FP_PAGER_TAG_BYTES
-static struct fp_aes_cmac mac;
-static const uint8_t key[FP_AES_CMAC_KEY_BYTES] = {2, 7, 1, 8};
-static uint32_t oldest;
-
-FP_PAGER_API void fp_flash_mac(const uint8_t head[8], const uint8_t *data, uint_fast16_t size,
-                               uint8_t tag[FP_PAGER_TAG_BYTES])
-{
-    fp_aes_cmac(&mac, head, data, size, tag, FP_PAGER_TAG_BYTES);
-}
-
-FP_PAGER_API void fp_flash_image_key(const uint8_t id[FP_PAGER_ID_BYTES])
-{
-    fp_aes_cmac_key(&mac, key);
-    fp_aes_cmac_image_key(&mac, id);
-}
-
-FP_PAGER_API uint32_t fp_flash_oldest(void)
-{
-    return oldest;
-}
-#endif
+#include "pager_tags_port.h"
 
 /* The states that the journal may be in, and what the slots hold: the id of a whole image, or 0. */
 static struct {
@@ -400,7 +378,7 @@ static bool boot(void)
     }
     exhausted += !slots.is_settled && journal_programs && !has_failed;
     if (!is_known && !slots.is_settled) {
-        /* Nothing can be written: all blocks of the journal may hold what a later start needs, or one fails. */
+        /* No state can be written: all blocks of the journal may hold what a later start needs, or one fails. */
         for (unsigned i = 0; i < before && !is_known; i++)
             is_known = oracle.states[i].confirmed == slots.state.confirmed ||
                        after_start(oracle.states[i]).confirmed == slots.state.confirmed;

@@ -1,32 +1,5 @@
-/* The torture finds a journal whose states have 1 page: see pager_slots.h. */
-#define FP_PAGER_POLICY FP_PAGER_FIFO
-#define FP_PAGER_LOOKUP FP_PAGER_SCAN
-#define FP_PAGER_REGISTER FP_PAGER_START_COLUMN
-#define FP_PAGER_FRAMES 2
-#define FP_PAGER_PAGE_BYTES 64
-#define FP_PAGER_FLASH_PAGE_BYTES 64
-#define FP_PAGER_BLOCK_PAGES 4
-#define FP_PAGER_IMAGE_BYTES 320
-#define FP_SLOTS_BLOCKS 3
-#define FP_SLOTS_JOURNAL_BLOCKS 3
+/* The torture finds a journal whose states have 1 page. */
 #define FP_SLOTS_STATE_PAGES_ 1u
-#define FP_SLOTS_TEST_
-#include "pager_slots.h"
-
-static void torture(void *unused)
-{
-    (void)unused;
-    live(0, 400000);
-}
-
-static void is_found(void)
-{
-    EXPECT(test_aborts(torture, NULL, "pager_slots.h"));
-}
-
-static const struct test tests[] = {
-    {"pager_slots_proof_1_is_found", is_found},
-    {NULL, NULL},
-};
-
-TEST_LIST(tests)
+#define FIRST_SEED 0
+#define PROOF "pager_slots_proof_1_is_found"
+#include "pager_slots_proof.h"
