@@ -43,5 +43,5 @@ pub use relocations::{Relocation, RelocationError, Relocations};
 pub use run::{ExecutedRunMerger, MAX_IMAGE_BYTES, MAX_RUN_BYTES, Mark, Run, RunBuilder};
 pub use source::{CHUNK_RUNS, RunSource, Trace, for_marked_runs, for_runs};
 pub use warm_up::WarmUp;
-pub use window_reader::{TraceWindow, WindowReader};
+pub use window_reader::{CapturedWindow, WindowReader};
 pub use windows::TraceWindows;

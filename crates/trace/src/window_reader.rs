@@ -36,8 +36,8 @@ impl<'a> WindowReader<'a> {
 
     /// Returns the window of these runs as a trace that can be read once. It has to begin where the
     /// one before ended.
-    pub fn window(&self, runs: Range<u64>) -> TraceWindow<'_, 'a> {
-        TraceWindow { reader: self, runs }
+    pub fn window(&self, runs: Range<u64>) -> CapturedWindow<'_, 'a> {
+        CapturedWindow { reader: self, runs }
     }
 
     /// Checks that all runs were read.
@@ -66,12 +66,12 @@ impl Position<'_> {
 }
 
 /// A window of a trace, which can be read once.
-pub struct TraceWindow<'r, 'a> {
+pub struct CapturedWindow<'r, 'a> {
     reader: &'r WindowReader<'a>,
     runs: Range<u64>,
 }
 
-impl Trace for TraceWindow<'_, '_> {
+impl Trace for CapturedWindow<'_, '_> {
     fn image_bytes(&self) -> u64 {
         self.reader.image_bytes
     }
