@@ -60,7 +60,7 @@ impl Sum {
 }
 
 /// The executions of nodes and scopes as sums of edges.
-struct Flow<'a> {
+struct ExecutionSums<'a> {
     graph: &'a Unfolded,
     /// Edges into each node.
     into: Vec<Vec<usize>>,
@@ -70,7 +70,7 @@ struct Flow<'a> {
     same: Vec<usize>,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> ExecutionSums<'a> {
     fn of(graph: &'a Unfolded) -> Self {
         let mut into = vec![Vec::new(); graph.nodes.len()];
         let mut out = vec![Vec::new(); graph.nodes.len()];
@@ -129,13 +129,13 @@ impl<'a> Flow<'a> {
 }
 
 /// The linear program while it is made.
-struct Program {
+struct LinearProgram {
     problem: Problem,
     /// The variable of each edge that stands for others.
     variables: BTreeMap<usize, Variable>,
 }
 
-impl Program {
+impl LinearProgram {
     /// Adds the row `sum <= 0`, or `sum = 0`, with further terms.
     fn row(&mut self, sum: &Sum, more: Option<(Variable, f64)>, comparison: ComparisonOp) {
         let mut terms = LinearExpr::empty();
@@ -154,7 +154,7 @@ impl Program {
 /// # Errors
 /// If no way keeps to the limits, or the solver fails.
 pub fn most_misses(graph: &Unfolded, misses: &Misses, limits: &[HeadLimit]) -> Result<u64> {
-    let flow = Flow::of(graph);
+    let flow = ExecutionSums::of(graph);
     let mut costs = Sum::default();
     for (node, count) in misses.each_time.iter().enumerate().filter(|(_, count)| **count > 0) {
         costs.add(&flow.node(node), *count as f64);
@@ -165,7 +165,7 @@ pub fn most_misses(graph: &Unfolded, misses: &Misses, limits: &[HeadLimit]) -> R
         let cost = costs.edges.get(&edge).copied().unwrap_or_default();
         variables.insert(edge, problem.add_var(cost, (0.0, f64::INFINITY)));
     }
-    let mut program = Program { problem, variables };
+    let mut program = LinearProgram { problem, variables };
     for node in (0..graph.nodes.len()).filter(|node| !flow.out[*node].is_empty()) {
         let mut sum = flow.node(node);
         sum.add(&flow.sum(&flow.out[node], 0.0), -1.0);
@@ -196,7 +196,7 @@ pub fn most_misses(graph: &Unfolded, misses: &Misses, limits: &[HeadLimit]) -> R
 }
 
 /// Adds the limits on loops.
-fn add_limits(program: &mut Program, flow: &Flow<'_>, limits: &[HeadLimit]) {
+fn add_limits(program: &mut LinearProgram, flow: &ExecutionSums<'_>, limits: &[HeadLimit]) {
     for limit in limits {
         let mut all = Sum::default();
         for scope in &limit.scopes {

@@ -129,7 +129,7 @@ impl EmptiedCache {
 }
 
 /// A function that is being executed.
-struct Frame {
+struct OpenFunction {
     function: usize,
     block: usize,
     /// Bytes of the block that were executed.
@@ -143,7 +143,7 @@ struct Follower<'a> {
     graph: &'a PlacedGraph<'a>,
     entry: u32,
     /// The open functions of the call; empty outside of calls.
-    frames: Vec<Frame>,
+    frames: Vec<OpenFunction>,
     /// The end of the run before the call: the offset to which a call instruction returns.
     back: u64,
     /// The end of the run before.
@@ -235,7 +235,7 @@ impl<'a> Follower<'a> {
 
     /// Enters a function.
     fn enter(&mut self, function: usize) {
-        self.frames.push(Frame { function, block: 0, done: 0, open: Vec::new() });
+        self.frames.push(OpenFunction { function, block: 0, done: 0, open: Vec::new() });
         self.enter_block(0);
     }
 
