@@ -412,8 +412,8 @@ class Design:
         """A cache page in bytes, a power of two."""
     @property
     def classes(self) -> str | None:
-        """The file of trained reuse classes, for a policy that has classes, in a store of homes;
-        None for untrained classes.
+        """The file of trained reuse classes, for a policy that has classes, in a store of homes.
+        Classes are untrained without one.
         """
     @property
     def clip_bus(self) -> bool:

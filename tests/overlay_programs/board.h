@@ -1,4 +1,4 @@
-/* What the programs that are paged in tests have of their board. */
+/* The board of the programs that are paged in tests. */
 #ifndef BOARD_H
 #define BOARD_H
 #ifndef TICK_CYCLES

@@ -127,8 +127,8 @@ macro_rules! design_schema {
                 all: Some(policies_without_parameters),
                 checked: parsed::<PolicySpec>,
             };
-            /// The file of trained reuse classes, for a policy that has classes, in a store of homes;
-            /// None for untrained classes.
+            /// The file of trained reuse classes, for a policy that has classes, in a store of homes.
+            /// Classes are untrained without one.
             #[serde(skip_serializing_if = "Option::is_none")]
             classes: Option<String> = None, axis {
                 kind: NameOrNone,
