@@ -64,6 +64,8 @@ def outline(
             a file cannot be read or written.
 
     """
+    # A trace that cannot be used is refused first, with or without Java.
+    profile = _engine.method_profile(trace)
     java = shutil.which("java")
     if java is None:
         message = "java: no such program; outlining needs Java 17 or newer"
@@ -80,7 +82,6 @@ def outline(
     if classes.is_dir() and output.exists():
         message = f"{output}: is there already; a folder of classes is written anew"
         raise FlashpagerError(message)
-    profile = _engine.method_profile(trace)
     with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
         listed = Path(folder) / "profile"
         listed.write_text(profile, encoding="utf-8")
