@@ -58,13 +58,8 @@ class AttributeFlags:
         ),
     ] = "time"
     warm_up: options.WarmUp = None
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
-    ] = 20
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Table as .parquet, .csv or .jsonl."),
-    ] = None
+    limit: options.Limit = 20
+    output: options.TableFile = None
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Treemap as .html, .png or .svg.")
     ] = None

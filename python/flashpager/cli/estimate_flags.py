@@ -171,10 +171,7 @@ class EstimateFlags:
             help="Vary page=512,2K, width=8,16 or clock=20,40 (MHz); repeatable.",
         ),
     ] = None
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
-    ] = None
+    plot: options.Plot = None
 
     def host(self) -> tuple[Host, str]:
         """Combine the options with the board; options have priority.

@@ -62,13 +62,8 @@ class ExploreFlags:
     ] = None
     warm_up: options.WarmUp = None
     ceiling: options.Ceiling = False
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
-    ] = 20
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Table as .parquet, .csv or .jsonl."),
-    ] = None
+    limit: options.Limit = 20
+    output: options.TableFile = None
     cluster: Annotated[
         str | None,
         typer.Option(

@@ -63,10 +63,7 @@ def handler(
             + "; else sequential, parallel and the board's own.",
         ),
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
-    ] = None,
+    plot: options.Plot = None,
     json: options.Json = False,
 ) -> None:
     """Show the page fault handler of a board as a timeline of its jobs.

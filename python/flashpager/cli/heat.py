@@ -47,9 +47,7 @@ def heat(
         ),
     ] = None,
     bias: options.Bias = "0",
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
-    ] = 20,
+    limit: options.Limit = 20,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Bars with intervals as .html, .png or .svg."),

@@ -35,10 +35,7 @@ class LuckFlags:
         int, typer.Option("--draws", metavar="N", min=1, max=100_000, help="Links to draw.")
     ] = lucks.DRAWS
     map_: linking.Map = None
-    weights: Annotated[
-        str | None,
-        typer.Option("--weights", metavar="LIST", help="Weight of each trace, as 3,1."),
-    ] = None
+    weights: options.Weights = None
     seed: Annotated[
         int,
         typer.Option("--seed", metavar="N", min=0, max=2**64 - 1, help="Seed of the draws."),

@@ -145,6 +145,19 @@ Train = Annotated[
         help="Train homes on the first runs of a trace alone, as 70%; the rest is held out.",
     ),
 ]
+Weights = Annotated[
+    str | None, typer.Option("--weights", metavar="LIST", help="Weight of each trace, as 3,1.")
+]
+Limit = Annotated[
+    int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
+]
+TableFile = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Table as .parquet, .csv or .jsonl."),
+]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Picture as .html, .png or .svg.")
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]

@@ -88,10 +88,7 @@ class LayoutFlags:
             f"{','.join(map(str, layouts.PAGES))}.",
         ),
     ] = None
-    weights: Annotated[
-        str | None,
-        typer.Option("--weights", metavar="LIST", help="Weight of each trace, as 3,1."),
-    ] = None
+    weights: options.Weights = None
     resident: Annotated[
         str | None,
         typer.Option(

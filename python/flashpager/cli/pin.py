@@ -113,10 +113,7 @@ class PinFlags:
             "gets the recorded order with the holes, for a linker script.",
         ),
     ] = False
-    weights: Annotated[
-        str | None,
-        typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
-    ] = None
+    weights: options.Weights = None
     always: Annotated[
         str | None,
         typer.Option(

@@ -209,10 +209,7 @@ class BenchFlags:
     live: Annotated[
         bool, typer.Option("--live", help="Use memory of this machine, which is really paged.")
     ] = False
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
-    ] = None
+    plot: options.Plot = None
 
     def spec(self) -> SwapSpec:
         """Return the machine, the store and the program.

@@ -97,10 +97,7 @@ class VmFlags:
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File for all measurements."),
     ] = None
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
-    ] = None
+    plot: options.Plot = None
 
     def setup(self) -> KernelSetup:
         """Return the machine and its program.
