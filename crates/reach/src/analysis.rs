@@ -81,9 +81,9 @@ impl Event {
     }
 }
 
-/// A way on from an instruction.
+/// An instruction that follows another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Way {
+pub enum Successor {
     /// To the next instruction, without a call.
     Next,
     /// To an instruction in the same function.
@@ -96,13 +96,13 @@ pub enum Way {
 
 /// An instruction of a recorded walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Executed {
+pub struct ExecutedInstruction {
     pub bytes: u64,
     /// True if calls come back to the next instruction.
     pub is_call: bool,
     /// The helper for switch statements that it calls.
     pub helper: Option<u64>,
-    pub ways: BTreeSet<Way>,
+    pub successors: BTreeSet<Successor>,
 }
 
 /// The promise of a function to its callers.
@@ -201,7 +201,7 @@ pub struct Analysis<'a> {
     pub named: FxHashSet<u64>,
     pub edges: FxHashSet<Edge>,
     /// The instructions of each instance, by their addresses; `None` if they are not recorded.
-    pub executed: Option<BTreeMap<(usize, u64), Executed>>,
+    pub executed: Option<BTreeMap<(usize, u64), ExecutedInstruction>>,
     /// The callees of the instance that is collected.
     callees: FxHashSet<usize>,
 }
@@ -284,12 +284,12 @@ impl<'a> Analysis<'a> {
         Ok(self.walk(&[root], should_continue)?[0])
     }
 
-    /// Records a way on from an instruction.
-    fn way(&mut self, number: usize, code: u64, way: Way) {
+    /// Records a successor of an instruction.
+    fn add_successor(&mut self, number: usize, code: u64, successor: Successor) {
         if self.is_collecting
             && let Some(executed) = &mut self.executed
         {
-            executed.entry((number, code)).or_default().ways.insert(way);
+            executed.entry((number, code)).or_default().successors.insert(successor);
         }
     }
 
@@ -678,7 +678,7 @@ impl<'a> Analysis<'a> {
         executed.is_call = is_call;
         let goes_on = behind.taken.is_some() || behind.skipped.is_some();
         if goes_on && (!is_call || is_conditional) {
-            executed.ways.insert(Way::Next);
+            executed.successors.insert(Successor::Next);
         }
     }
 
@@ -783,7 +783,7 @@ impl<'a> Analysis<'a> {
                 if !self.instances[number].is_root {
                     self.event(number, code, Event::Trap(Trap::stops("returns from an exception")));
                 }
-                self.way(number, code, Way::Return);
+                self.add_successor(number, code, Successor::Return);
                 self.returned(number, &state);
                 None
             }
@@ -836,13 +836,13 @@ impl<'a> Analysis<'a> {
 
     fn jump_to(&mut self, number: usize, place: (u64, u64), register: Register, state: State) {
         if *state.value(register) == Value::Return {
-            self.way(number, place.1, Way::Return);
+            self.add_successor(number, place.1, Successor::Return);
             self.returned(number, &state);
             return;
         }
         let Some(targets) = self.targets(place.1, state.value(register)) else {
             if self.executed.is_some() && self.is_certain_return(place.1, register, &state) {
-                self.way(number, place.1, Way::Return);
+                self.add_successor(number, place.1, Successor::Return);
                 let state = self.kept(state);
                 self.returned(number, &state);
                 return;
@@ -914,7 +914,7 @@ impl<'a> Analysis<'a> {
         let memory = self.program.memory_at(plain);
         let is_ram = memory == Memory::Ram || (self.is_whole && memory == Memory::Flash);
         if is_ram && self.is_code(target) && !(is_balanced && is_other) {
-            self.way(number, place.1, Way::Go(target));
+            self.add_successor(number, place.1, Successor::Go(target));
             self.join(number, target, state);
             return;
         }
@@ -966,7 +966,7 @@ impl<'a> Analysis<'a> {
         state.show_slots();
         let callee = self.instance(target, self.arguments(&state));
         if self.is_collecting {
-            self.way(number, code, Way::Call(callee));
+            self.add_successor(number, code, Successor::Call(callee));
             self.edges.insert((number, code, callee));
             self.callees.insert(callee);
         } else {

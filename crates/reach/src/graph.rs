@@ -1,5 +1,5 @@
-//! The control flow of a function and of all that it calls: blocks of instructions, and the ways on
-//! from each.
+//! The control flow of a function and of all that it calls: blocks of instructions, and the
+//! ways on from each.
 //!
 //! The graph has each way that an execution of the function can take, and a program for which that
 //! is not known is refused. One thing is taken for granted: a jump to an address that was loaded from
@@ -13,7 +13,7 @@ use flashpager_base::{Error, Result, did_you_mean, shown};
 use flashpager_binary::names::{demangled, is_called};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, Event, Executed, Way};
+use crate::analysis::{Analysis, Event, ExecutedInstruction, Successor};
 use crate::decode::decoder_for;
 use crate::program::{Memory, MemoryRequest, Program};
 use crate::report::{known_variables, named_calls};
@@ -49,7 +49,7 @@ pub struct Block {
     pub end: u64,
     /// True if it lies in RAM.
     pub is_in_ram: bool,
-    /// The ways on; none if execution ends here.
+    /// The successors; none if execution ends here.
     pub exits: Vec<Exit>,
 }
 
@@ -77,7 +77,7 @@ pub struct CodeGraph {
 ///
 /// # Errors
 /// If the file is no linked firmware of a machine that is followed, has no such function or several,
-/// or the ways on from an instruction are not known. [`Error::Interrupted`] if `should_continue`
+/// or the successors of an instruction are not known. [`Error::Interrupted`] if `should_continue`
 /// returned false.
 pub fn code_graph(
     bytes: &[u8],
@@ -105,7 +105,7 @@ pub fn code_graph(
     Builder { program: &program, analysis: &analysis, place }.graph(number)
 }
 
-/// True if the ways on from an instruction are not known.
+/// True if the successors of an instruction are not known.
 fn is_open(event: &Event) -> bool {
     matches!(event, Event::UnknownTarget { .. } | Event::NoCode { .. })
 }
@@ -134,7 +134,7 @@ fn root_entry(program: &Program, place: &str, root: &str) -> Result<u64> {
     Ok(entry)
 }
 
-/// Refuses a walk in which the ways on from some instruction are not known.
+/// Refuses a walk in which the successors of some instruction are not known.
 fn check_events(program: &Program, analysis: &Analysis<'_>, place: &str) -> Result<()> {
     let mut refused: Vec<(u64, String)> = Vec::new();
     for (_, code, event) in &analysis.events {
@@ -188,7 +188,7 @@ struct Builder<'a> {
 }
 
 /// The instructions of a function by their addresses.
-type Instructions<'a> = BTreeMap<u64, &'a Executed>;
+type Instructions<'a> = BTreeMap<u64, &'a ExecutedInstruction>;
 
 impl Builder<'_> {
     fn graph(&self, root: usize) -> Result<CodeGraph> {
@@ -259,8 +259,8 @@ impl Builder<'_> {
             };
             let next = last.wrapping_add(executed.bytes);
             let mut exits = BTreeSet::new();
-            for way in &executed.ways {
-                exits.insert(self.exit(*way, next, executed, &blocks, places, helpers)?);
+            for successor in &executed.successors {
+                exits.insert(self.exit(*successor, next, executed, &blocks, places, helpers)?);
             }
             let start = self.program.plain(head);
             let end = self.program.plain(last) + executed.bytes;
@@ -272,9 +272,9 @@ impl Builder<'_> {
 
     fn exit(
         &self,
-        way: Way,
+        successor: Successor,
         next: u64,
-        executed: &Executed,
+        executed: &ExecutedInstruction,
         blocks: &FxHashMap<u64, usize>,
         places: &FxHashMap<usize, usize>,
         helpers: &FxHashMap<u64, usize>,
@@ -285,15 +285,15 @@ impl Builder<'_> {
         };
         let block = |code: u64| blocks.get(&code).copied().ok_or_else(|| lost(code));
         let helper = executed.helper.and_then(|helper| helpers.get(&helper).copied());
-        Ok(match (way, helper) {
-            (Way::Go(target), Some(helper)) => {
+        Ok(match (successor, helper) {
+            (Successor::Go(target), Some(helper)) => {
                 Exit::Call(helper, Resumption::Block(block(target)?))
             }
-            (Way::Next, _) => Exit::Block(block(next)?),
-            (Way::Go(target), None) => Exit::Block(block(target)?),
-            (Way::Return, _) => Exit::Return,
-            (Way::Call(_), Some(_)) => return Err(lost(next)),
-            (Way::Call(callee), None) => {
+            (Successor::Next, _) => Exit::Block(block(next)?),
+            (Successor::Go(target), None) => Exit::Block(block(target)?),
+            (Successor::Return, _) => Exit::Return,
+            (Successor::Call(_), Some(_)) => return Err(lost(next)),
+            (Successor::Call(callee), None) => {
                 let place = places.get(&callee).copied().ok_or_else(|| lost(next))?;
                 let resumption = match (self.analysis.instances[callee].returns(), executed.is_call)
                 {
@@ -308,8 +308,8 @@ impl Builder<'_> {
 }
 
 /// True if execution always goes on at the next instruction.
-fn is_plain(executed: &Executed) -> bool {
-    executed.ways.len() == 1 && executed.ways.contains(&Way::Next)
+fn is_plain(executed: &ExecutedInstruction) -> bool {
+    executed.successors.len() == 1 && executed.successors.contains(&Successor::Next)
 }
 
 /// The addresses of first instructions of blocks.
@@ -320,8 +320,8 @@ fn block_heads(entry: u64, own: &Instructions<'_>) -> BTreeSet<u64> {
         if !is_plain(executed) && own.contains_key(&next) {
             heads.insert(next);
         }
-        heads.extend(executed.ways.iter().filter_map(|way| match way {
-            Way::Go(target) => Some(*target),
+        heads.extend(executed.successors.iter().filter_map(|successor| match successor {
+            Successor::Go(target) => Some(*target),
             _ => None,
         }));
     }
