@@ -28,6 +28,13 @@ impl SplitMix64 {
         ((u128::from(self.next_u64()) * end as u128) >> 64) as usize
     }
 
+    /// Shuffles `items`; each order is equally likely (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+
     /// Returns an index with a probability in proportion to its weight; `sums` are the ascending
     /// partial sums of the weights.
     pub fn weighted_index(&mut self, sums: &[f64]) -> usize {
@@ -40,6 +47,20 @@ impl SplitMix64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of three items, the six orders are drawn about equally often.
+    #[test]
+    fn each_order_is_equally_likely() {
+        let mut random = SplitMix64::new(1);
+        let mut drawn = std::collections::BTreeMap::new();
+        for _ in 0..6_000 {
+            let mut items = [0, 1, 2];
+            random.shuffle(&mut items);
+            *drawn.entry(items).or_insert(0) += 1;
+        }
+        assert_eq!(drawn.len(), 6);
+        assert!(drawn.values().all(|count| (850..1_150).contains(count)), "{drawn:?}");
+    }
 
     /// The first numbers equal those of the reference implementation in C, for the seed 1234567.
     #[test]

@@ -93,9 +93,7 @@ impl SamplePlan {
             // The replicate of each stratum is drawn, too: otherwise a period of the program could
             // coincide with that of the replicates.
             let mut order: Vec<usize> = (0..REPLICATES).collect();
-            for last in (1..REPLICATES).rev() {
-                order.swap(last, random.below(last + 1));
-            }
+            random.shuffle(&mut order);
             for (position, replicate) in order.into_iter().enumerate() {
                 let stratum = turn * REPLICATES as u64 + position as u64;
                 let edge = |stratum: u64| {

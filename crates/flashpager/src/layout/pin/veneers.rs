@@ -131,9 +131,7 @@ fn slot_orders(count: u32) -> Vec<Vec<u32>> {
     let mut random = SplitMix64::new(ORDER_SEED);
     let draw = |_| {
         let mut order = recorded.clone();
-        for last in (1..order.len()).rev() {
-            order.swap(last, random.below(last + 1));
-        }
+        random.shuffle(&mut order);
         order
     };
     (0..DRAWN_ORDERS).map(draw).collect()
