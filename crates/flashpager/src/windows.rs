@@ -25,9 +25,6 @@ use crate::design::{Design, NO_SUMS};
 use crate::simulation::CellProgress;
 use crate::spec::DesignSpec;
 
-/// Policies that do the same as `lru` in sets of one way.
-const SAME_WITH_ONE_WAY: [&str; 3] = ["fifo", "random", "plru"];
-
 /// Bounds of a count. The truth is one of them or lies between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CountBounds {
@@ -137,16 +134,12 @@ fn replayed_cache(cache: &CacheDesign) -> Result<CacheDesign> {
 
 /// Returns why the misses of a cache cannot be bounded; `None` if they can.
 fn why_no_misses(cache: &CacheDesign) -> Option<String> {
-    let policy = cache.policy.to_string();
-    let name = policy.split('(').next().unwrap_or_default();
-    let ways = cache.ways.map_or_else(|| cache.frames(), u64::from);
-    let is_lru = name == "lru"
-        || (name == "plru" && ways <= 2)
-        || (ways == 1 && SAME_WITH_ONE_WAY.contains(&name));
-    (!is_lru).then(|| {
+    (!cache.keeps_as_lru()).then(|| {
         format!(
-            "{policy} in sets of {ways}: what a set holds behind a gap need not become certain, as \
-             with lru or sets of 1"
+            "{} in sets of {}: what a set holds behind a gap need not become certain, as \
+             with lru or sets of 1",
+            cache.policy,
+            cache.ways_of_set()
         )
     })
 }
@@ -184,7 +177,7 @@ struct Bounds {
 impl Bounds {
     fn new(design: &Design) -> Self {
         let cache = design.cache();
-        let ways = cache.ways.map_or_else(|| cache.frames(), u64::from);
+        let ways = cache.ways_of_set();
         Self {
             prices: design.prices(),
             register: bounds_register(design),

@@ -67,6 +67,23 @@ impl CacheDesign {
         self.cache_bytes / u64::from(self.cache_page_bytes.max(1))
     }
 
+    /// Lines of a set; all frames where a page may be in each.
+    pub fn ways_of_set(&self) -> u64 {
+        self.ways.map_or_else(|| self.frames(), u64::from)
+    }
+
+    /// True if it keeps the pages that `lru` keeps, and searches as long for victims: `lru` itself,
+    /// the tree of two ways, and each policy of hardware in sets of one line.
+    pub fn keeps_as_lru(&self) -> bool {
+        let ways = self.ways_of_set();
+        match self.policy.name() {
+            "lru" => true,
+            "plru" => ways <= 2,
+            "fifo" | "random" => ways == 1,
+            _ => false,
+        }
+    }
+
     /// Checks its sizes, its policy and what stands in front.
     ///
     /// # Errors
@@ -151,4 +168,46 @@ pub struct Fault {
     /// The host's work from this fault until it first needs bytes of the page beside the critical
     /// block. `None` if the next fault comes before, and without a critical block.
     pub left: Option<Executed>,
+}
+
+#[cfg(test)]
+mod tests {
+    use flashpager_trace::{MemoryTrace, Run};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::register::{RegisterDesign, RegisterModel};
+
+    proptest! {
+        /// A cache that keeps as `lru` has its misses and its searches.
+        #[test]
+        fn those_that_keep_as_lru_count_as_lru(
+            runs in prop::collection::vec((0u32..60, 1u32..20), 1..200),
+            policy in prop::sample::select(vec!["fifo", "random(3)", "plru", "clock"]),
+            ways in prop::sample::select(vec![1u32, 2, 4]),
+        ) {
+            let runs = runs.into_iter().map(|(word, words)| Run { offset: 4 * word, length: 4 * words });
+            let trace = MemoryTrace::with_image(runs.collect(), 400);
+            let cache = |policy: &str| CacheDesign {
+                cache_bytes: 64,
+                cache_page_bytes: 16,
+                policy: policy.parse().unwrap(),
+                ways: Some(ways),
+                hierarchy: None,
+            };
+            let register = RegisterDesign {
+                model: RegisterModel::StartColumn,
+                flash_page_bytes: 64,
+                codeword_bytes: None,
+                prefetch_lines: 0,
+            };
+            let counts = |cache| replay(&trace, &cache, &[register], &|| true, None).unwrap().0;
+            prop_assert!(cache("lru").keeps_as_lru());
+            if cache(policy).keeps_as_lru() {
+                prop_assert_eq!(counts(cache(policy)), counts(cache("lru")));
+            } else {
+                prop_assert!(ways > 1 || policy == "clock");
+            }
+        }
+    }
 }

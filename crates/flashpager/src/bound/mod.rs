@@ -190,12 +190,12 @@ fn shape_of(design: &Design) -> Result<CacheShape> {
              design without [icache]",
         ));
     }
-    let frames = cache.frames();
-    let ways = cache.ways.map_or(frames, u64::from);
-    let policy = cache.policy.to_string();
-    if policy != "lru" && ways != 1 {
+    if !cache.keeps_as_lru() {
         return Err(Error::design(format!(
-            "no sound analysis is built in for {policy}: take --policy lru, or --ways 1"
+            "no sound analysis is built in for {} in sets of {}: take --policy lru, or fifo, random \
+             or plru with --ways 1",
+            cache.policy,
+            cache.ways_of_set()
         )));
     }
     let small = |number: u64| {
@@ -203,8 +203,8 @@ fn shape_of(design: &Design) -> Result<CacheShape> {
     };
     Ok(CacheShape {
         line_bytes: cache.cache_page_bytes,
-        sets: small(frames / ways.max(1))?,
-        ways: small(ways)?,
+        sets: small(cache.frames() / cache.ways_of_set().max(1))?,
+        ways: small(cache.ways_of_set())?,
     })
 }
 

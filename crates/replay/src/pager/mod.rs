@@ -264,6 +264,11 @@ impl PolicySpec {
         POLICIES.iter().map(|(name, _)| *name).filter(|name| emulated(name)).collect()
     }
 
+    /// The name without parameters.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Sets this budget for PA-Clock without a budget. Other policies stay as they are.
     pub fn with_budget(self, budget: u32) -> Self {
         if self.parameters.is_empty() && self.name == pa_clock::NAME {
