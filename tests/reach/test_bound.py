@@ -257,11 +257,24 @@ def test_stated_loops_with_totals(card: tuple[Path, Path]) -> None:
         assert (sentence in " ".join(without.err.split())) == (most == 0)
 
 
+def test_a_tree_of_two_ways_is_bounded_as_lru(card: tuple[Path, Path]) -> None:
+    """The tree of two ways keeps what LRU keeps; that of four does not, and is refused."""
+    _, trace = card
+    calls = ("--calls", "memcpy", "--bound")
+    flags = ("simulate", trace, "--board", "rp2040", "--cache", "2K", *calls)
+    lru, plru = (
+        flashpager(*flags, "--policy", policy, "--json").json["bounds"]
+        for policy in ("lru", "plru")
+    )
+    assert plru == lru
+    assert "for plru in sets of 4" in fails(*flags, "--policy", "plru", "--ways", "4")
+
+
 def test_what_has_no_bound_is_refused(card: tuple[Path, Path], tmp_path: Path) -> None:
     """Other policies, options without --bound, reads and unknown functions are refused."""
     elf, trace = card
     flags = ("simulate", trace, "--board", "rp2040", "--cache", "2K")
-    for policy in ("fifo", "plru", "random(1)", "sieve"):
+    for policy in ("fifo", "random(1)", "sieve"):
         refused = fails(*flags, "--policy", policy, "--calls", "memcpy", "--bound")
         assert f"no sound analysis is built in for {policy}" in refused
     assert "name it with --calls" in fails(*flags, "--bound")
