@@ -1,5 +1,4 @@
-/* The slots: a journal of states, the choice of a slot, and updates. See slots.h; docs/pager.md has the
- * argument. */
+/* The slots: a journal of states, the choice of a slot, and updates. slots.h has the argument. */
 #include "slots.h"
 
 #ifndef FLASHPAGER_CORE_HEADER_H

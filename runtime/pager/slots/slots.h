@@ -58,7 +58,14 @@
  * The newest state that is seen is the one that holds. A start that sees less than three pages of it, or a block
  * that shows no state, erases all blocks without a state and writes the state anew before it returns. On a
  * new chip that is each of the first starts; later only a cut or a trial makes a start write.
- * docs/pager.md has the argument.
+ * The newest state with two complete pages is never erased, so every start sees it, or one begun behind it:
+ *   - A block is erased only if it shows no state, if a settled state is newer, or, when nothing else is left, if
+ *     it shows one page. In the last case its page 1 is not complete, and its page 2 was never begun: half
+ *     erased, it is never taken for settled.
+ *   - No older state comes back: before a state is written, all blocks without one are erased, so none is hidden
+ *     with a larger number.
+ *   - The slot that is written is named by no state that any start can see: the settled one does not name it,
+ *     none is hidden, and all others are older.
  *
  * A write that is cut within its page 1 or 2 may cost a block until the next one that is not. If that happens to
  * all blocks but one in a row, no block is left: the image that is confirmed runs, and functions that change
