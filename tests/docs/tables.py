@@ -6,7 +6,6 @@ A table stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. This
 command replaces it by what the code says now; a test fails until that is done.
 """
 
-import math
 import re
 
 from flashpager import _engine
@@ -17,8 +16,6 @@ from tests.conftest import ROOT
 DOCUMENTS = (ROOT / "docs" / "model.md", ROOT / "docs" / "formats.md")
 _PAGER = ROOT / "crates" / "replay" / "src" / "pager"
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-#: The frames of the example: 2 KB in pages of 64 bytes.
-_FRAMES = 32
 
 
 def _module_doc(policy: str) -> str:
@@ -33,31 +30,26 @@ def _module_doc(policy: str) -> str:
 def policies() -> str:
     """Return the table of policies: names, parameters, the first sentence of each file, the RAM."""
     rows = [
-        "| policy | in short | bytes a frame | fixed | of 32 frames |",
-        "|---|---|--:|--:|--:|",
+        "| policy | in short | bytes a frame | fixed |",
+        "|---|---|--:|--:|",
     ]
     for name, parameters in _engine.policies():
         doc = _module_doc(name)
         call = re.search(rf"`({re.escape(name)}\(\w+\))`", doc)
         short = re.split(r"(?<=\.) ", " ".join(doc.partition("\n\n")[0].split()))[0]
         needed = _engine.policy_metadata(f"{name}(1)" if parameters else name)
-        ram = " | | " if needed is None else _ram(*needed)
+        ram = " | " if needed is None else f"{needed[0]:g} | {needed[1]}"
         rows.append(f"| `{call[1] if call else name}` | {short} | {ram} |")
     return "\n".join(rows) + "\n"
 
 
-def _ram(per_frame: float, fixed: int) -> str:
-    """Return the bytes a frame, the fixed ones, and those of the example, rounded up."""
-    return f"{per_frame:g} | {fixed} | {math.ceil(per_frame * _FRAMES) + fixed}"
-
-
 def counts() -> str:
-    """Return the table of what a replay counts."""
+    """Return the table of what a replay counts; a star marks what `--json` may leave out."""
     rows = ["| count | unit | |", "|---|---|---|"]
     for count in _engine.counts():
-        optional = "; `--json` leaves it out if there is none" if count.is_optional else ""
+        optional = r" \*" if count.is_optional else ""
         about = count.description.removesuffix(".")
-        rows.append(f"| `{count.name}` | {count.unit} | {about}{optional} |")
+        rows.append(f"| `{count.name}`{optional} | {count.unit} | {about} |")
     return "\n".join(rows) + "\n"
 
 

@@ -1,4 +1,4 @@
-//! The examples of docs/model-policies.md, replayed by the engine and by the reference.
+//! The examples of `policy_examples.md`, replayed by the engine and by the reference.
 
 use flashpager::pager::{Page, Pager, ReferenceOutcome, Shape};
 
@@ -49,7 +49,7 @@ fn row(page: Page, outcome: ReferenceOutcome, kept: &[String]) -> String {
 
 #[test]
 fn the_examples_are_right() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model-policies.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/engine/policy_examples.md");
     let text = std::fs::read_to_string(path).unwrap();
     let examples = examples(&text);
     assert_eq!(examples.iter().map(|example| example.policy).collect::<Vec<_>>(), POLICIES);

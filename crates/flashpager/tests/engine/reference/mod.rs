@@ -56,7 +56,7 @@ pub struct ModelStep {
     pub cached: Vec<Page>,
     /// The pages that a reference would hit afterwards without setting a bit.
     pub usable: Vec<Page>,
-    /// The state afterwards, in the columns of the examples of docs/model-policies.md; empty for
+    /// The state afterwards, in the columns of `policy_examples.md`; empty for
     /// policies without an example.
     pub kept: Vec<String>,
 }
