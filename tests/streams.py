@@ -1,4 +1,4 @@
-"""The recorder stream of docs/formats.md, written in Python for tests.
+"""The recorder stream of recorders/README.md, written in Python for tests.
 
 ``tests/process/test_stream_format.py`` compares it, like all writers, with
 ``recorders/stream/vectors.json``.

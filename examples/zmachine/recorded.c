@@ -2,7 +2,7 @@
  * A story in memory, with a recorder of the bytes that are read
  *
  * If FLASHPAGER_STREAM names a file, all bytes that are executed or read are written to it in their
- * order, as the recorder stream of docs/formats.md. The addresses of routines are read from
+ * order, as the recorder stream of recorders/README.md. The addresses of routines are read from
  * STORY.names, where each line has address, length in bytes, and name.
  */
 #include <stdint.h>

@@ -33,7 +33,7 @@ struct running {
 #define MAX_RUNNING 1023
 #define BEGUN_IN_DOUBT (UINT64_C(1) << 32)
 
-/* The slot of processors (docs/formats.md). */
+/* The slot of processors (recorders/README.md). */
 struct running_slot {
     uint32_t kind;
     _Atomic uint32_t names_threads; /* 1 once the stream names threads */

@@ -17,7 +17,7 @@
  *   one-stream  records all threads together, in the order executed; by default
  *             THREAD and SWITCH records distinguish them, once there are several
  *
- * docs/formats.md, "Recorder stream", describes the stream.
+ * recorders/README.md, "Recorder stream", describes the stream.
  *
  * Every instruction counts when it begins, in a counter of its processor. When
  * the next block begins, the counter shows how much of the previous block was

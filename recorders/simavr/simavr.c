@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * Runs firmware of an AVR in simavr (libsimavr) and streams every executed block (docs/formats.md,
+ * Runs firmware of an AVR in simavr (libsimavr) and streams every executed block (recorders/README.md,
  * "Recorder stream").
  *
  *   flashpager-simavr --version

@@ -6,7 +6,7 @@
  *
  *   PIPE     write end of the pipe to which the recorder stream goes
  *   TAIL     the shared-memory file in which it is collected
- *            (docs/formats.md, "Recorder stream")
+ *            (recorders/README.md, "Recorder stream")
  *   THREADS  "one" records all threads together; "each" records them separately;
  *            "children" also records the processes that the program starts, and
  *            records all of them separately

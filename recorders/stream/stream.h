@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * Writes the recorder stream, for recorders in C. docs/formats.md, "Recorder
+ * Writes the recorder stream, for recorders in C. recorders/README.md, "Recorder
  * stream", is the specification; recorders/stream/vectors.json has one record
  * of each kind with its bytes, which all writers are tested against.
  *

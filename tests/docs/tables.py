@@ -7,6 +7,7 @@ command replaces it by what the code says now; a test fails until that is done.
 """
 
 import re
+import textwrap
 
 from flashpager import _engine
 from flashpager.base.axes import flag_of
@@ -54,11 +55,12 @@ def counts() -> str:
 
 
 def axes() -> str:
-    """Return the table of the fields of a design that an exploration may vary."""
-    rows = ["| field | flag | |", "|---|---|---|"]
+    """Return the list of the fields of a design that an exploration may vary."""
+    rows = []
     for axis in _engine.axes():
         about = axis.description.removesuffix(".").replace("; None ", "; `none` ")
-        rows.append(f"| `{axis.name}` | `{flag_of(axis)}` | {about} |")
+        line = f"* `{axis.name}` (`{flag_of(axis)}`): {about}"
+        rows += textwrap.wrap(line, 100, subsequent_indent="  ", break_on_hyphens=False)
     return "\n".join(rows) + "\n"
 
 

@@ -1,6 +1,6 @@
 """Tests that compare each writer of the recorder stream with one set of vectors.
 
-``recorders/stream/vectors.json`` has a record of each kind with its bytes, as docs/formats.md
+``recorders/stream/vectors.json`` has a record of each kind with its bytes, as recorders/README.md
 states them. A writer is tested on the kinds that it writes.
 """
 

@@ -1,4 +1,4 @@
-//! The recorders' binary stream (docs/formats.md, "Recorder stream").
+//! The recorders' binary stream (recorders/README.md, "Recorder stream").
 //!
 //! Little-endian words of 32 bits follow the magic. A word below 2³¹ is the number of an executed
 //! block. Any other word is the head of a record: bits 24–30 are its kind, bits 0–23 the length of

@@ -44,7 +44,7 @@ def record(
     by the built-in stepper.
 
     With --java the bytecode of its classes is placed, method after method. With
-    --interpreter the program writes the stream of docs/formats.md into the file that
+    --interpreter the program writes the stream of recorders/README.md into the file that
     FLASHPAGER_STREAM names: the reads of code and data of the interpreted program.
 
     Data reads of constants are recorded by default, if the recorder reports them;

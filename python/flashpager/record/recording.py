@@ -110,7 +110,7 @@ def _run(
             message = (
                 f"{info.program}: wrote no stream: record --interpreter needs a program that "
                 "writes a recorder stream into the file that "
-                f"{interpreter.STREAM} names (docs/formats.md)"
+                f"{interpreter.STREAM} names (recorders/README.md)"
             )
         raise FlashpagerError(message)
     return RecordingResult(trace, further, interrupted, failure, limit.reached)

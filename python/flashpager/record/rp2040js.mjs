@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Runs firmware of an RP2040 in rp2040js (npm) and streams every executed block (docs/formats.md,
+// Runs firmware of an RP2040 in rp2040js (npm) and streams every executed block (recorders/README.md,
 // "Recorder stream").
 //
 //   node rp2040js.mjs --version

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Writes the recorder stream of docs/formats.md ("Recorder stream"): the records that a recorder
+// Writes the recorder stream of recorders/README.md ("Recorder stream"): the records that a recorder
 // of firmware needs. recorders/stream/vectors.json has their bytes.
 
 export const MAGIC = 'FPSTRM01';

@@ -1,4 +1,4 @@
-"""Recorders that write our binary stream into a pipe (docs/formats.md)."""
+"""Recorders that write our binary stream into a pipe (recorders/README.md)."""
 
 import fcntl
 import os

@@ -323,7 +323,7 @@ fn what_cannot_be_bounded_is_unknown() {
     assert!(found.time_ns.is_none() && !found.unknown.is_empty());
 }
 
-/// The example of docs/model.md: with `fifo` an empty cache is no upper bound.
+/// With `fifo` an empty cache is no upper bound.
 #[test]
 fn fifo_misses_less_from_an_empty_cache() {
     let misses = |pages: &[u32]| {

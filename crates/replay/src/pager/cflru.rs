@@ -1,5 +1,5 @@
-//! CFLRU, clean-first LRU (Park et al., CASES 2006): evicting a clean page costs no write, so a
-//! clean page that is nearly the oldest is evicted before a dirty one that is the oldest.
+//! CFLRU, clean-first LRU (Park et al., CASES 2006): a clean page that is nearly the oldest is
+//! evicted before an older dirty one, whose eviction costs a write.
 //!
 //! `cflru(window)`, 1 ≤ window, or in percent of the frames, 1 to 100, rounded down but at least 1.
 //! On a fault with no free frame the `window` least recently used pages are examined, the oldest

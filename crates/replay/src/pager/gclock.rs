@@ -1,5 +1,5 @@
-//! Generalized Clock (Smith, TODS 1978) with reuse classes: a frame has a count instead of a
-//! reference bit, and the hand takes 1 off each count above 0.
+//! Generalized Clock (Smith, TODS 1978): the hand takes 1 off each frame's count, which reuse classes
+//! set.
 
 use flashpager_base::Result;
 

@@ -1,5 +1,5 @@
-//! LRU as an array of frames with reuse classes: the first frame is the victim, and a class says at
-//! which place a frame is put by a fill or a use.
+//! LRU as an array of frames: the first is the victim, and reuse classes say at which place a fill or a
+//! use puts a frame.
 
 use flashpager_base::{Error, Result};
 

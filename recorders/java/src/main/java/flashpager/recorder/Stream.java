@@ -9,7 +9,7 @@ import java.nio.IntBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Writes the recorder stream of docs/formats.md to a pipe; recorders/stream/vectors.json has
+ * Writes the recorder stream of recorders/README.md to a pipe; recorders/stream/vectors.json has
  * example bytes. The bytes that are not yet in the pipe are in shared memory, where the reader
  * finds them even if the program is killed. The shared memory holds the number of bytes already in
  * the pipe (64 bits), the number of bytes in the memory (64 bits), and these bytes. All calls need
