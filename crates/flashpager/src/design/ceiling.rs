@@ -3,20 +3,21 @@
 //!
 //! No design passes them:
 //!
-//! * Misses: every policy caches the page that it misses, so it misses at least as often as MIN. Sets,
-//!   homes and registers do not change what a policy can keep. In any order, with any page, each byte
-//!   that is executed lies in the RAM, so at least the bytes that MIN over bytes misses are fetched. A
-//!   cache that holds something at first could have been empty and have fetched it, each byte or page
-//!   once.
-//! * Bytes: a miss fetches a cache page and writes it. One that fetches n bytes that were missing takes
-//!   a cache page of n bytes at least, and none is larger than a flash page.
-//! * Loads, columns that only grow: after a load the column moves behind each byte that is fetched, so
-//!   each load passes at most a flash page over the bus.
+//! * Misses: every policy caches the page that it misses, so it misses at least as often as MIN.
+//!   Sets, homes and registers do not change what a policy can keep. In any order, with any page,
+//!   each byte that is executed lies in the RAM, so at least the bytes that MIN over bytes misses
+//!   are fetched. A cache that holds something at first could have been empty and have fetched it,
+//!   each byte or page once.
+//! * Bytes: a miss fetches a cache page and writes it. One that fetches n bytes that were missing
+//!   takes a cache page of n bytes at least, and none is larger than a flash page.
+//! * Loads, columns that only grow: after a load the column moves behind each byte that is fetched,
+//!   so each load passes at most a flash page over the bus.
 //! * Loads, other registers: the register serves what it holds as often as it is asked, so it is no
-//!   better than RAM of its size. Frames and registers together are a cache to which a load, asked for
-//!   or ahead, adds at most a flash page, and MIN adds the fewest.
-//! * Time: prices are not below 0, and what is left out only adds. Behind the program's back, one flash
-//!   loads and one bus transfers, each one thing at a time; only the last one may outlast the program.
+//!   better than RAM of its size. Frames and registers together are a cache to which a load, asked
+//!   for or ahead, adds at most a flash page, and MIN adds the fewest.
+//! * Time: prices are not below 0, and what is left out only adds. Behind the program's back, one
+//!   flash loads and one bus transfers, each one thing at a time; only the last one may outlast the
+//!   program.
 
 use flashpager_base::{Error, Result};
 use flashpager_replay::register::RegisterModel;

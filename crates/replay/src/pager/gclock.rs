@@ -1,5 +1,5 @@
-//! Generalized Clock (Smith, TODS 1978): the hand takes 1 off each frame's count, which reuse classes
-//! set.
+//! Generalized Clock (Smith, TODS 1978): the hand takes 1 off each frame's count, which reuse
+//! classes set.
 
 use flashpager_base::Result;
 

@@ -1,5 +1,5 @@
-//! LRU as an array of frames: the first is the victim, and reuse classes say at which place a fill or a
-//! use puts a frame.
+//! LRU as an array of frames: the first is the victim, and reuse classes say at which place a fill
+//! or a use puts a frame.
 
 use flashpager_base::{Error, Result};
 

@@ -1,5 +1,5 @@
-//! Tree-PLRU, as in hardware caches: each node of a binary tree over the ways has a bit, which points
-//! away from the way used last.
+//! Tree-PLRU, as in hardware caches: each node of a binary tree over the ways has a bit, which
+//! points away from the way used last.
 
 use flashpager_base::{Error, Result};
 
