@@ -214,9 +214,8 @@ def _print_info(
         out.print(f"{name:<{width}}  {value}")
     for image in info.images:
         sections = ", ".join(f"{s.name} {format_size(s.bytes)}" for s in image.sections)
-        out.print(
-            f"image at {image.offset:#x}: {image.path} ({sections}; {len(image.symbols)} symbols)"
-        )
+        symbols = counted(len(image.symbols), "symbol")
+        out.print(f"image at {image.offset:#x}: {image.path} ({sections}; {symbols})")
     for left_out in info.left_out:
         out.print(f"not recorded: {left_out}", markup=False)
     loop = loop_line(info, blocks)

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from flashpager._engine import Design, TraceInfo
 
-#: Traces of bytecode, whose constants lie in the classes and are not recorded.
-_BYTECODE = "jvm"
+#: The architecture of Java's traces: constants lie in the classes, and are not recorded.
+_JAVA = "jvm"
+#: The section in which code without a program file is placed, as an interpreter's.
+_BYTECODE = "bytecode"
 
 
 def uncounted(traces: Iterable[TraceInfo], design: Design) -> list[str]:
@@ -20,17 +22,36 @@ def uncounted(traces: Iterable[TraceInfo], design: Design) -> list[str]:
     costs = []
     without = [trace for trace in traces if not trace.reads_recorded]
     if without:
-        if len(without) < len(traces):
-            subject = f"{len(without)} of {len(traces)} traces have"
-        else:
-            subject = "the trace has" if len(traces) == 1 else "the traces have"
-        recorded = all(trace.architecture != _BYTECODE for trace in without)
-        remedy = ": record with --with-reads" if recorded else ""
-        costs.append(f"reads of constants in flash, as {subject} none{remedy}")
+        costs.append(_without_reads(traces, without))
     costs += _without_price(traces, design)
     if design.store == "homes":
         costs.append("the search of a page in the header of a home, by the fault handler")
     return costs
+
+
+def _without_reads(traces: Sequence[TraceInfo], without: Sequence[TraceInfo]) -> str:
+    """Describe the reads that an answer for ``traces`` leaves out, as those of ``without`` do."""
+    if all(_is_interpreted(trace) for trace in without):
+        # An interpreter reports data as it reports code, so that a trace cannot tell them apart.
+        return "reads of constants in flash that the interpreter does not report"
+    if len(without) < len(traces):
+        subject = f"{len(without)} of {len(traces)} traces have"
+    else:
+        subject = "the trace has" if len(traces) == 1 else "the traces have"
+    is_recordable = not any(_is_bytecode(trace) for trace in without)
+    remedy = ": record with --with-reads" if is_recordable else ""
+    return f"reads of constants in flash, as {subject} none{remedy}"
+
+
+def _is_bytecode(trace: TraceInfo) -> bool:
+    """Return True if a trace has no machine code, so that --with-reads is refused."""
+    sections = [section.name for image in trace.images for section in image.sections]
+    return trace.architecture == _JAVA or _BYTECODE in sections
+
+
+def _is_interpreted(trace: TraceInfo) -> bool:
+    """Return True for the bytecode of an interpreter that writes the recorder stream itself."""
+    return _is_bytecode(trace) and trace.architecture != _JAVA
 
 
 def _without_price(traces: Sequence[TraceInfo], design: Design) -> list[str]:

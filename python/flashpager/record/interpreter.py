@@ -35,7 +35,8 @@ def target(request: RecordRequest) -> RecordTarget:
 class StreamingInterpreter:
     """A program that writes our stream into the file named in its environment."""
 
-    name = "told"
+    #: The name in a trace if the stream gives none in its META record.
+    name = "interpreter"
 
     def __init__(self, command: list[str]) -> None:
         """Store the command to run."""
