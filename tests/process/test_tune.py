@@ -167,6 +167,10 @@ FAULTS = {
         in_file("fw.ld", "INCLUDE pinned.ld", ""),
         ["pinned.ld: the linker script does not include it", "'INCLUDE pinned.ld'", ".data"],
     ),
+    "the data is stored before the code": (
+        in_file("fw.ld", "AT > COPIED", "AT > FLASH"),
+        ["ended by signal", "with nothing placed yet", "store .data behind the code"],
+    ),
     "the order comes too late": (
         in_file(
             "fw.ld",

@@ -135,7 +135,8 @@ def choose(
     share = configuration.seconds / (2 if configuration.pinned else 1)
     pinning = _pinned(configuration, trace, linked, share, say)
     pinned = list(pinning.pinned) if pinning else []
-    say(f"searching an order in slots of {configuration.slots_bytes} free bytes")
+    limit = _limit(configuration, share)
+    say(f"searching an order in slots of {configuration.slots_bytes} free bytes{limit}")
     result = layouts.layout(
         trace,
         configuration.design,
@@ -193,7 +194,8 @@ def _pinned(
         return None
     if linked.is_relaxed:
         say("note: the linker shortens code that is near, so predictions are estimates")
-    say(f"searching what to pin in {configuration.ram_bytes:,} bytes of RAM")
+    limit = _limit(configuration, seconds)
+    say(f"searching what to pin in {configuration.ram_bytes:,} bytes of RAM{limit}")
     return pins.pin(
         trace,
         configuration.design,
@@ -206,6 +208,13 @@ def _pinned(
         seconds=seconds,
         evaluations=configuration.evaluations,
     )
+
+
+def _limit(configuration: TuneConfiguration, seconds: float) -> str:
+    """Say how long a search takes; nothing if it is limited by the number of orders."""
+    if configuration.evaluations is not None:
+        return ""
+    return f", for {seconds:g} s; then whole runs are replayed, which takes longer for long runs"
 
 
 def veneers(elf: Path) -> list[str]:

@@ -27,7 +27,9 @@ elf = {elf}
 map = {map}
 # Fragments of the linker script, which tune writes. The script includes the first in .text, before
 # the line that takes *(.text .text.*), and the second at the head of .data, which stands before
-# .text:  INCLUDE order.ld  and  INCLUDE pinned.ld  (-L names their folder to the linker).
+# .text:  INCLUDE order.ld  and  INCLUDE pinned.ld  (-L names their folder to the linker). Store
+# .data behind the code, by  > RAM AT > COPIED  with a region of flash of its own in MEMORY: stored
+# in the region of the code, it would lie before the vectors, and the program would not boot.
 order = "order.ld"
 pinned = "pinned.ld"
 

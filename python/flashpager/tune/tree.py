@@ -21,7 +21,10 @@ MARKS = {"order": "flashpager_order_included", "pinned": "flashpager_pinned_incl
 #: Includes of the linker script, with the place of each.
 _PLACES = {
     "order": "in .text, before the line that takes *(.text .text.*)",
-    "pinned": "at the head of .data, which stands before .text",
+    "pinned": (
+        "at the head of .data, which stands before .text and is stored behind it (> RAM AT > a "
+        "memory region of its own)"
+    ),
 }
 
 

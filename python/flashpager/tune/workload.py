@@ -20,6 +20,13 @@ from flashpager.tune.configuration import TuneConfiguration, Workload
 _LEAST_SECONDS = 60.0
 _TIMES_THE_FIRST = 20.0
 
+#: Advice on firmware that fails in its first run. Its linker script already has the line that pins,
+#: for which .data was moved to stand before .text.
+_STORED_BEHIND = (
+    "; if it boots without the INCLUDE lines, store .data behind the code (> RAM AT > a memory "
+    "region of its own)"
+)
+
 
 @dataclass(frozen=True)
 class RecordedRun:
@@ -76,8 +83,11 @@ def record_run(
         )
         raise FlashpagerError(message)
     if result.failure:
-        when = "" if first is None else " linked anew, and did not before"
-        message = f"{configuration.elf}: ended by {result.failure}{when}; its output is in {output}"
+        when = " linked anew, and did not before" if first else " with nothing placed yet"
+        is_moved = first is None and configuration.pinned is not None and workload.system
+        advice = _STORED_BEHIND if is_moved else ""
+        ending = f"ended by {result.failure}{when}"
+        message = f"{configuration.elf}: {ending}; its output is in {output}{advice}"
         raise FlashpagerError(message)
     return RecordedRun(trace, output, time.monotonic() - start, bool(result.limit))
 
