@@ -27,8 +27,11 @@ pub(super) struct ShareBudget<'a> {
 }
 
 impl Budget for ShareBudget<'_> {
+    /// The used share of the phase. A phase that begins behind its end has nothing left: a
+    /// program of many units may take the whole limit before a phase is prepared.
     fn used(&self, _: u64) -> f64 {
-        (((self.share)() - self.from) / (self.to - self.from)).max(0.0)
+        let share = (self.share)();
+        if share >= self.to { 1.0 } else { ((share - self.from) / (self.to - self.from)).max(0.0) }
     }
 }
 
@@ -43,5 +46,30 @@ pub(super) struct EvaluationBudget<'a> {
 impl Budget for EvaluationBudget<'_> {
     fn used(&self, evaluations: u64) -> f64 {
         if (self.stopped)() { 1.0 } else { self.evaluations.used(evaluations) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(share: f64, from: f64, to: f64) -> f64 {
+        ShareBudget { share: &|| share, from, to }.used(0)
+    }
+
+    #[test]
+    fn a_phase_ends_with_its_share() {
+        assert_eq!(used(0.2, 0.25, 0.75), 0.0);
+        assert_eq!(used(0.5, 0.25, 0.75), 0.5);
+        assert_eq!(used(0.75, 0.25, 0.75), 1.0);
+        assert_eq!(used(9.0, 0.25, 0.75), 1.0);
+    }
+
+    /// A phase without any length would have a share of 0, or none that is a number, and never end.
+    #[test]
+    fn a_phase_that_begins_after_the_limit_is_over() {
+        assert_eq!(used(1.0, 1.0, 1.0), 1.0);
+        assert_eq!(used(1.4, 1.02, 1.01), 1.0);
+        assert_eq!(used(1.02, 1.02, 1.01), 1.0);
     }
 }
