@@ -477,14 +477,70 @@ def test_maps_of_gold_and_printed_maps(tmp_path: Path) -> None:
     trace = record(tmp_path / "printed")
     shuffled(trace, tmp_path / "printed.map", tmp_path, 7)
 
-    for head, linker in (
-        ("#\n# IAR ELF Linker V9.40.1.364/W64 for ARM   05/Jun/2024\n", "IAR's linker"),
-        ("Component: Arm Compiler for Embedded 6.21 Tool: armlink [5ec1fa00]\n", "armlink"),
+    for head, words in (
+        (
+            "#\n# IAR ELF Linker V9.40.1.364/W64 for ARM   05/Jun/2024\n",
+            ["is a map of IAR's linker", "GNU ld, lld, gold"],
+        ),
+        (
+            "Component: Arm Compiler for Embedded 6.21 Tool: armlink [5ec1fa00]\n",
+            ["is a list of armlink without a memory map", "--map"],
+        ),
     ):
         other = tmp_path / "other.map"
         other.write_text(head, encoding="utf-8")
-        words = [f"is a map of {linker}" if linker[0] == "I" else linker, "GNU ld, lld, gold"]
         fails("layout", before, "--map", other, "--evaluations", "2", words=words)
+
+
+def as_of_armlink(map_: Path) -> str:
+    """Return a map of GNU ld or gold in armlink's form: no folders of objects, no alignments."""
+    lines = ["Memory Map of the image", ""]
+    names = "Exec Addr    Load Addr    Size         Type   Attr      Idx    E Section Name        "
+    names += "Object"
+    pattern = r"^( ?)(\.\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?: (.*))?$"
+    _, _, text = map_.read_text(encoding="utf-8").partition("emory map\n")
+    for indent, name, address, size, origin in re.findall(pattern, text, re.MULTILINE):
+        at, length = f"0x{int(address, 16):08x}", f"0x{int(size, 16):08x}"
+        if not indent:
+            region = f"Exec base: {at}, Load base: {at}, Size: {length}, Max: 0xffffffff, ABSOLUTE"
+            lines += ["", f"    Execution Region {name} ({region})", "", f"    {names}", ""]
+        elif int(size, 16):
+            object_ = re.sub(r"[^ (]*/", "", origin.strip())
+            kind = f"Code   RO   {len(lines):10}"
+            lines.append(f"    {at}   {at}   {length}   {kind}    {name:<18}  {object_}")
+    return "\n".join([*lines, "", "Image component sizes", ""])
+
+
+def test_maps_of_armlink(tmp_path: Path) -> None:
+    """A map in armlink's form gives the units and the predictions of the link that it describes."""
+    need("gcc", "qemu-x86_64", "ld.gold")
+    make_parts(tmp_path)
+    before, map_ = record(link(tmp_path, "old", "-fuse-ld=gold")), tmp_path / "old.map"
+    order = shuffled(before, map_, tmp_path, 6)
+    form = tmp_path / "armlink.map"
+    form.write_text(as_of_armlink(map_), encoding="utf-8")
+    search = ("pin", before, *SMALL, "--seconds", "0.1", "--map")
+    named = "part_1.o(.text.part_1),part_2.o(.text.part_2)"
+    forced = ("--always", named, "--json", "--ram")
+    refused = fails(*search, form, *forced, "2K", words=["which is gone", "beside the map"])
+    assert ".o, which is gone" in refused
+    for path in re.findall(r"/\S+\.o\b", map_.read_text(encoding="utf-8")):
+        shutil.copy(path, tmp_path)
+    ram = flashpager(*search, map_, *forced, "2K").json["curve"][1]["ram_bytes"]
+    pins = [flashpager(*search, file, *forced, str(ram)).json for file in (map_, form)]
+    assert [pin["pinned"] for pin in pins] == [named.split(",")] * 2
+    assert pins[0]["after"][0]["counts"] == pins[1]["after"][0]["counts"]
+    runs = []
+    for file in (map_, form):
+        arranged = tmp_path / f"{file.stem}.arranged"
+        flashpager("trace", "arrange", before, "--order", order, "--map", file, "-o", arranged)
+        runs.append(flashpager("simulate", arranged, *SMALL, "--json").json["counts"])
+    assert runs[0] == runs[1]
+    to = ("--format", "gnu-ld", "-o", tmp_path / "lines.ld")
+    words = ["is a map of armlink", "scatter", "--format names"]
+    fails(*search, form, "--ram", "96", *to, words=words)
+    fails("layout", before, *SMALL, "--map", form, "--evaluations", "2", *to, words=words)
+    assert not (tmp_path / "lines.ld").exists()
 
 
 def make_parts(folder: Path, *flags: str, unique: bool = False) -> None:

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, named, shown};
 use flashpager_binary::link::{
-    InputSection, LinkMap, Linker, OrderLine, OrderText, PinFormat, PinText, fragment,
-    fragment_with_holes, names, pinned, recorded_at, symbol_order,
+    InputSection, LinkMap, OrderLine, OrderText, PinFormat, PinText, fragment, fragment_with_holes,
+    names, pinned, recorded_at, symbol_order,
 };
 use flashpager_layout::{Order, Slots, Unit, UnitPlacement, Units, place};
 use flashpager_trace::{Image, RelocationError, Section, TraceFile, TraceInfo, TraceWriter};
@@ -341,11 +341,8 @@ impl LinkedProgram {
     /// # Errors
     /// If the linker accepts no order, the format has no slots, or [`LinkedProgram::place`] fails.
     pub fn text(&self, order: &NamedOrder, format: OrderFormat) -> Result<OrderText> {
-        if self.map.linker == Linker::Mold && format != OrderFormat::Names {
-            return Err(Error::data(
-                self.map.path().display().to_string(),
-                "is a map of mold, which takes no order: link with GNU ld or lld, and record that",
-            ));
+        if format != OrderFormat::Names {
+            self.check_takes_files()?;
         }
         let placement = self.place_named(order)?;
         let Some(slots) = &order.slots else {
@@ -357,6 +354,14 @@ impl LinkedProgram {
             ));
         }
         Ok(OrderText { text: self.slot_text(&order.order, slots), ..OrderText::default() })
+    }
+
+    /// Checks that its linker takes files for a linker script or a build system.
+    fn check_takes_files(&self) -> Result<()> {
+        self.map.linker.takes_names_only().map_or(Ok(()), |reason| {
+            let place = self.map.path().display().to_string();
+            Err(Error::data(place, format!("is a map of {reason}")))
+        })
     }
 
     fn written(&self, order: &Order, placement: &UnitPlacement, format: OrderFormat) -> OrderText {
@@ -376,13 +381,17 @@ impl LinkedProgram {
     /// `order` does not name follow in their recorded order.
     ///
     /// # Errors
-    /// If a name is of no movable unit or is in both lists, or [`LinkedProgram::place`] fails.
+    /// If a name is of no movable unit or is in both lists, the linker takes only the format of names,
+    /// or [`LinkedProgram::place`] fails.
     pub fn text_beside(
         &self,
         pinned: &[String],
         order: &[String],
         format: OrderFormat,
     ) -> Result<OrderText> {
+        if format != OrderFormat::Names {
+            self.check_takes_files()?;
+        }
         let named = Order::of_names(&self.units, pinned.iter().map(String::as_str))?;
         let units = self.ordered_units.with_resident_numbers(&named.numbers()[..pinned.len()]);
         let order = Order::of_names(&units, order.iter().map(String::as_str))?;
@@ -394,8 +403,9 @@ impl LinkedProgram {
     /// empty.
     ///
     /// # Errors
-    /// If a name is of no movable unit.
+    /// If a name is of no movable unit, or the linker takes no linker script.
     pub fn text_with_holes(&self, pinned: &[String]) -> Result<OrderText> {
+        self.check_takes_files()?;
         let named = Order::of_names(&self.units, pinned.iter().map(String::as_str))?;
         let holes: FxHashSet<u32> = named.numbers()[..pinned.len()].iter().copied().collect();
         let order = Order::original(&self.units);
@@ -413,8 +423,11 @@ impl LinkedProgram {
     /// The list of units that are to lie in RAM, in `format`.
     ///
     /// # Errors
-    /// If a name is of no movable unit.
+    /// If a name is of no movable unit, or the linker takes only the format of names.
     pub fn pin_text(&self, names: &[String], format: PinFormat) -> Result<PinText> {
+        if format != PinFormat::Names {
+            self.check_takes_files()?;
+        }
         let order = Order::of_names(&self.units, names.iter().map(String::as_str))?;
         let inputs = self.ordered(&order);
         let named: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -101,8 +101,8 @@ def _recorded(units: Sequence[str], info: TraceInfo) -> dict[str, int]:
 
 def _mapped(file: Path, units: Sequence[str], linked: Linked, map_: Path | None) -> dict[str, int]:
     """Return the linked addresses of input sections that no other section can be taken for."""
-    lines = {unit: linked.pin_text([unit], "gnu-ld").text.splitlines()[-1] for unit in units}
-    text = linked.pin_text(units, "gnu-ld").text
+    lines = {unit: linked.pin_text([unit], "names").text.splitlines()[-1] for unit in units}
+    text = linked.pin_text(units, "names").text
     addresses: dict[str, list[int]] = {}
     for function in _engine.check_pinned(file, text, map_).unpinned:
         if function.address is not None:

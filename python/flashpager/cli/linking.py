@@ -21,8 +21,8 @@ Map = Annotated[
     typer.Option(
         "--map",
         metavar="FILE",
-        help="Map of the link (-Wl,-Map=FILE) of GNU ld, lld, gold or mold: input sections are "
-        "laid out.",
+        help="Map of the link (-Wl,-Map=FILE) of GNU ld, lld, gold, mold or armlink: input "
+        "sections are laid out.",
     ),
 ]
 Format = Annotated[
@@ -115,8 +115,8 @@ def linked_for(
     """Return the input sections of a program that is searched, if a map is named.
 
     Raises:
-        FlashpagerError: if the format is unknown, needs a map or file that is missing, or the map
-            is refused.
+        FlashpagerError: if the format is unknown, needs a map or file that is missing, the map is
+            refused, or its linker takes no order in this format.
 
     """
     if format_ not in _engine.order_formats():
@@ -129,6 +129,9 @@ def linked_for(
     if map_ is None:
         return None
     linked = Linked(traces[0], map_)
+    if format_ != DEFAULT_FORMAT:
+        # A linker that takes no such order is refused before the search.
+        linked.text(linked.order("\n".join(linked.movable)), format_)
     note_relaxed(linked)
     return linked
 

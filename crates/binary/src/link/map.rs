@@ -15,6 +15,8 @@ pub enum Linker {
     Gold,
     /// mold, which takes no order.
     Mold,
+    /// Arm's armlink, whose map has no alignments and no folders of objects.
+    Armlink,
 }
 
 named! {
@@ -23,6 +25,32 @@ named! {
     "lld" => Lld,
     "gold" => Gold,
     "mold" => Mold,
+    "armlink" => Armlink,
+}
+
+impl Linker {
+    /// Returns true if the map has alignments.
+    pub(super) fn lists_alignments(self) -> bool {
+        match self {
+            Self::Lld | Self::Mold => true,
+            Self::GnuLd | Self::Gold | Self::Armlink => false,
+        }
+    }
+
+    /// Returns why no file for a linker script or a build system places sections in a link of this
+    /// linker, with the remedy; `None` if such files do. The reason follows `is a map of`.
+    pub fn takes_names_only(self) -> Option<&'static str> {
+        match self {
+            Self::GnuLd | Self::Lld | Self::Gold => None,
+            Self::Mold => {
+                Some("mold, which takes no order: link with GNU ld or lld, and record that")
+            }
+            Self::Armlink => Some(
+                "armlink, which reads scatter files alone: take --format names, and put its lines, as \
+                 card.o(.text.main), into an execution region",
+            ),
+        }
+    }
 }
 
 /// The file of code that GNU ld makes; that of lld and mold is in angle brackets.
@@ -87,7 +115,8 @@ impl InputSection {
                 .strip_prefix(prefix)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        is_of(".text") || is_of(".gnu.linkonce.t")
+        // armcc calls the section of a function `i.NAME`.
+        is_of(".text") || is_of(".gnu.linkonce.t") || self.name.starts_with("i.")
     }
 
     /// Returns the address just behind it.

@@ -1,6 +1,7 @@
 //! Link maps: the input sections of a program in their order, and files that make a linker place
 //! them in another order.
 
+mod armlink;
 mod check;
 mod gnu;
 mod lld;

@@ -372,7 +372,8 @@ fn comment_begins(text: &str) -> Option<(&str, &str)> {
 
 fn line_of(line: &str) -> OrderLine {
     let (origin, name) = split_origin(line);
-    if !name.starts_with('.') {
+    // Sections of armcc are called `i.NAME`.
+    if !name.starts_with('.') && !name.starts_with("i.") {
         return OrderLine::Symbol(line.to_owned());
     }
     match origin.rsplit_once(':') {
@@ -510,6 +511,13 @@ mod tests {
         let text = "/* two\nlines */ a.o(.text.f) # it\n# nothing\n\n. = MAX(., 0x10);\nmain\nlib/*(.text)";
         let lines: Vec<String> = lines(text).iter().map(OrderLine::to_string).collect();
         assert_eq!(lines, ["a.o(.text.f)", "main", "lib/*(.text)"]);
+    }
+
+    #[test]
+    fn sections_of_all_compilers_are_distinguished_from_symbols() {
+        let read = lines("card.o(.text.f)\ncard.o(i.f)\noperator(int)\nmain");
+        let is_section = |line: &OrderLine| matches!(line, OrderLine::Section { .. });
+        assert_eq!(read.iter().map(is_section).collect::<Vec<_>>(), [true, true, false, false]);
     }
 
     #[test]

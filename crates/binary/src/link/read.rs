@@ -4,11 +4,19 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
 
-use super::map::{InputSection, LinkMap, Linker};
-use super::{gnu, lld, objects};
+use super::map::{InputSection, LinkMap};
+use super::{armlink, gnu, lld, objects};
 
 /// Largest file that may be a link map, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Parses the text of a map; `None` for any other text. An error is a message that begins with a
+/// verb.
+type Reader = fn(&str) -> Option<std::result::Result<LinkMap, String>>;
+
+/// The readers of all formats.
+const READERS: [Reader; 3] =
+    [|text| lld::parse(text).map(Ok), |text| gnu::parse(text).map(Ok), armlink::parse];
 
 impl LinkMap {
     /// Reads the map at `path`.
@@ -23,26 +31,23 @@ impl LinkMap {
         }
         let bytes = std::fs::read(path).map_err(|error| Error::file(path, error))?;
         let text = String::from_utf8_lossy(&bytes);
-        let Some(mut map) = Self::parse(&text) else {
-            return refused(&match foreign(&text) {
-                Some(linker) => format!(
-                    "is a map of {linker}, which is not read: take one of GNU ld, lld, gold or mold, \
-                     or leave --map out"
-                ),
-                None => {
-                    "is no map of GNU ld or lld: link with -Wl,-Map=FILE (and LC_ALL=C, if the \
-                         linker speaks another language than English)"
-                        .to_owned()
-                }
-            });
+        let mut map = match Self::parsed(&text) {
+            Some(Ok(map)) => map,
+            Some(Err(reason)) => return refused(&reason),
+            None => return refused(&unread(&text)),
         };
         map.path = path.to_owned();
         Ok(map)
     }
 
-    /// Parses the text of a map; `None` for any other text.
+    /// Parses the text of a map; `None` for any other text, and for a map with a line that is not
+    /// understood.
     pub fn parse(text: &str) -> Option<Self> {
-        lld::parse(text).or_else(|| gnu::parse(text))
+        Self::parsed(text)?.ok()
+    }
+
+    fn parsed(text: &str) -> Option<std::result::Result<Self, String>> {
+        READERS.iter().find_map(|reader| reader(text))
     }
 
     /// Returns the input sections of the output section `name` that have bytes, sorted by address.
@@ -68,7 +73,7 @@ impl LinkMap {
             }
             merges
         });
-        if matches!(self.linker, Linker::GnuLd | Linker::Gold) {
+        if !self.linker.lists_alignments() {
             objects::align(&mut inputs, self.path.parent().unwrap_or(Path::new("")))
                 .map_err(refused)?;
         }
@@ -98,13 +103,27 @@ impl LinkMap {
     }
 }
 
+/// Describes a file that no reader takes, with the remedy.
+fn unread(text: &str) -> String {
+    match foreign(text) {
+        Some("armlink") => "is a list of armlink without a memory map: link with --map".to_owned(),
+        Some(linker) => format!(
+            "is a map of {linker}, which is not read: take one of GNU ld, lld, gold, mold or armlink, \
+             or leave --map out"
+        ),
+        None => "is no map of GNU ld or lld: link with -Wl,-Map=FILE (and LC_ALL=C, if the linker \
+                 speaks another language than English)"
+            .to_owned(),
+    }
+}
+
 /// Returns the linker that wrote a map of another format.
 fn foreign(text: &str) -> Option<&'static str> {
     let head: String = text.lines().take(40).collect::<Vec<_>>().join("\n");
     let linkers = [
         ("IAR ELF Linker", "IAR's linker"),
-        ("armlink", "Arm's armlink"),
-        ("ARM Linker", "Arm's armlink"),
+        ("armlink", "armlink"),
+        ("ARM Linker", "armlink"),
         ("TMS320", "TI's linker"),
         ("TI ARM Linker", "TI's linker"),
         ("# Object files:", "Apple's ld"),
@@ -122,7 +141,7 @@ mod tests {
         let iar = "###########\n#\n# IAR ELF Linker V9.40.1.364/W64 for ARM\n";
         let arm = "Component: Arm Compiler for Embedded 6.21 Tool: armlink [5ec1fa00]\n";
         assert_eq!(foreign(iar), Some("IAR's linker"));
-        assert_eq!(foreign(arm), Some("Arm's armlink"));
+        assert_eq!(foreign(arm), Some("armlink"));
         assert_eq!(foreign("nothing"), None);
     }
 }

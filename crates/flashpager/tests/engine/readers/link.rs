@@ -34,6 +34,27 @@ const LLD: &str = "     VMA      LMA     Size Align Out     In      Symbol
     2588     2588      5dc     4 .rodata
 ";
 
+const ARMLINK: &str = "\
+Component: Arm Compiler for Embedded 6.21 Tool: armlink [5ec1fa00]
+
+Memory Map of the image
+
+    Execution Region ER_FLASH (Exec base: 0x00000000, Load base: 0x00000000, Size: 0x00000060, Max: 0x00040000)
+
+    Exec Addr    Load Addr    Size         Type   Attr      Idx    E Section Name        Object
+
+    0x00000000   0x00000000   0x00000040   Data   RO            1  * RESET               startup.o
+    0x00000040   0x00000040   0x0000000a   Code   RO           12    .text.main          card.o
+    0x0000004a   0x0000004a   0x00000002   PAD
+    0x0000004c   0x0000004c   0x0000000c   Code   RO          102    .text               c_w.l(memcpy.o)
+
+    Execution Region RW_RAM (Exec base: 0x20000000, Load base: 0x00000060, Size: 0x00000008, Max: 0x00010000)
+
+    Exec Addr    Load Addr    Size         Type   Attr      Idx    E Section Name        Object
+
+    0x20000000   COMPRESSED   0x00000008   Data   RW           15    .data.count         card.o
+";
+
 /// Returns true if `text` matches `pattern` with `*`, `?` and `[c]`; slow and simple.
 fn is_matched(pattern: &[char], text: &[char]) -> bool {
     match pattern {
@@ -123,8 +144,8 @@ fn check_parsed(text: &str) {
 }
 
 #[test]
-fn both_maps_are_read() {
-    for (text, inputs) in [(GNU, 3), (LLD, 2)] {
+fn all_maps_are_read() {
+    for (text, inputs) in [(GNU, 3), (LLD, 2), (ARMLINK, 4)] {
         let map = LinkMap::parse(text).unwrap();
         assert_eq!((map.inputs.len(), map.outputs.len()), (inputs, 2));
     }
@@ -132,8 +153,10 @@ fn both_maps_are_read() {
 
 proptest! {
     #[test]
-    fn damaged_maps_never_panic(gnu in damaged(GNU), lld in damaged(LLD), any in ".*") {
-        for text in [&gnu, &lld, &any] {
+    fn damaged_maps_never_panic(
+        gnu in damaged(GNU), lld in damaged(LLD), armlink in damaged(ARMLINK), any in ".*"
+    ) {
+        for text in [&gnu, &lld, &armlink, &any] {
             check_parsed(text);
             for line in link::lines(text) {
                 let _ = line.to_string();
