@@ -956,6 +956,36 @@ def test_veneers_are_counted(tmp_path: Path, reads: tuple[str, ...], own: str) -
     assert result["curve"][-1]["misses"] < fewest
 
 
+@pytest.mark.long
+def test_choices_are_ranked_with_their_veneers(tmp_path: Path) -> None:
+    """No choice loses to the one of a search without veneers, once both have theirs."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    subprocess.run([*NEAR, f"BUILD={tmp_path}"], check=True)
+    before = record_firmware(tmp_path / "card-firmware.elf", tmp_path / "old.trace")
+    elf, hidden = tmp_path / "card-firmware.elf", tmp_path / "hidden.elf"
+    map_ = tmp_path / "card-firmware.map"
+    search = ("pin", before, *SERIAL_NOR, "--map", map_, "--seconds", "600", "--json", "--ram")
+    gains = []
+    for ram in ("64", "192", "512"):
+        ranked = flashpager(*search, ram).json
+        # Without the program nothing is known of its veneers.
+        elf.rename(hidden)
+        blind = flashpager(*search, ram).json
+        hidden.rename(elf)
+        assert not [note for note in blind["coverage"]["notes"] if "veneer" in note]
+        same = (str(blind["ram_bytes"]), "--always", ",".join(blind["pinned"]))
+        counted = flashpager(*search, *same).json
+        assert counted["pinned"] == blind["pinned"]
+        assert ranked["time_ratio"] <= counted["time_ratio"] * (1 + 1e-9)
+        gains.append(counted["time_ratio"] / ranked["time_ratio"])
+        notes = [note for note in ranked["coverage"]["notes"] if "with veneers counted" in note]
+        assert bool(notes) == (ranked["pinned"] != blind["pinned"])
+        for note in notes:
+            (stated,) = re.findall(r"without them is ([0-9.]+) times as fast", note)
+            assert float(stated) == pytest.approx(1 / counted["time_ratio"], abs=0.006)
+    assert max(gains) > 1.005
+
+
 def test_an_order_beside_code_in_ram_notes_veneers(tmp_path: Path) -> None:
     """An order for a program with functions in RAM says that it leaves veneers out."""
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")

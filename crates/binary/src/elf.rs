@@ -19,6 +19,9 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Largest build id, in bytes. Linkers write 20 bytes at most.
 const MAX_BUILD_ID_BYTES: usize = 64;
 
+/// The name of lld in the comment that it puts into a program, which may name a distribution before it.
+const LLD_COMMENT: &[u8] = b" LLD ";
+
 /// Prefix of the names of functions that a stripped program does not name. The address follows in
 /// hexadecimal.
 const UNNAMED: &str = "sub_";
@@ -390,6 +393,13 @@ impl ElfFile {
             section.name() == Ok(wanted.name.as_str()) && section.address() == wanted.address
         })?;
         section.data().ok().filter(|data| data.len() == wanted.bytes as usize)
+    }
+
+    /// Returns true if the comments in the contents of a file name lld as its linker.
+    pub fn is_linked_by_lld(contents: &[u8]) -> bool {
+        let Ok(file) = object::File::parse(contents) else { return false };
+        let comment = file.section_by_name(".comment").and_then(|section| section.data().ok());
+        comment.is_some_and(|text| text.windows(LLD_COMMENT.len()).any(|it| it == LLD_COMMENT))
     }
 
     /// Returns the executable sections in the contents of a file, with their addresses.

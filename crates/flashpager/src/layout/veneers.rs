@@ -37,6 +37,7 @@ const V7M_PIECES: &[VeneerPiece] = &[executed(0, 4), read(4)];
 const V6M_PIECES: &[VeneerPiece] = &[executed(0, 4), read(12), executed(4, 6)];
 
 /// A direct call of a processor.
+#[derive(Clone, Copy)]
 struct DirectCall {
     /// Bytes that it reaches, forward or backward.
     reach_bytes: u64,
@@ -71,6 +72,19 @@ impl DirectCall {
             is_direct: if program.architecture == "aarch64" { is_a64_call } else { is_thumb_call },
         })
     }
+
+    /// The same call in a program that lld links. Its veneers, which lie between the functions, are not
+    /// replayed.
+    fn of_lld(self) -> Self {
+        let (veneer_bytes, veneer_instructions) = match self.veneer_bytes {
+            // movw, movt and bx.
+            8 => (10, 3),
+            // push {r0, r1}, ldr, str, pop {r0, pc} and the address.
+            16 => (12, 4),
+            bytes => (bytes, self.veneer_instructions),
+        };
+        Self { veneer_bytes, veneer_instructions, veneer_pieces: None, ..self }
+    }
 }
 
 /// BL and B.W of Thumb-2 (ARMv7-M Architecture Reference Manual, A5.3.4).
@@ -83,6 +97,96 @@ fn is_thumb_call(code: [u8; 4]) -> bool {
 /// BL and B of A64.
 fn is_a64_call(code: [u8; 4]) -> bool {
     u32::from_le_bytes(code) & 0x7c00_0000 == 0x1400_0000
+}
+
+/// The direct calls between units of the recorded program, some of which need a veneer if their caller or
+/// callee lies in RAM.
+pub(super) struct VeneerCalls {
+    call: DirectCall,
+    /// Recorded executions of direct calls, by trace.
+    executions: Vec<FxHashMap<Call, u64>>,
+    /// Direct calls of functions by Thumb code, recorded or not.
+    in_code: Vec<Call>,
+    far_section: Option<String>,
+    has_reads: bool,
+}
+
+impl VeneerCalls {
+    /// The calls of the program of `traces`. `None` if calls reach RAM, or the recorded program is gone.
+    ///
+    /// # Errors
+    /// If a trace cannot be read.
+    pub(super) fn of(traces: &TraceSet, units: &Units) -> Result<Option<Self>> {
+        let Some((image, bytes)) = program_of(traces.info()) else { return Ok(None) };
+        let Ok(program) = ProgramFile::parse(&bytes) else { return Ok(None) };
+        let Some(mut call) = DirectCall::of(&program) else { return Ok(None) };
+        if ElfFile::is_linked_by_lld(&bytes) {
+            call = call.of_lld();
+        }
+        let Some(ram) = FarRam::of(&program, image, &call) else { return Ok(None) };
+        let mut executions = recorded_calls(traces, units)?;
+        let code: Vec<(&Section, Option<&[u8]>)> = image
+            .sections
+            .iter()
+            .map(|section| (section, ElfFile::section_bytes(&bytes, section)))
+            .collect();
+        let is_direct = |last: u32| instruction_at(&code, last).is_some_and(call.is_direct);
+        executions.iter_mut().for_each(|own| own.retain(|(last, _), _| is_direct(*last)));
+        let beginnings: FxHashSet<u32> = image.symbols.iter().map(|symbol| symbol.offset).collect();
+        let called = code.iter().flat_map(|(section, bytes)| thumb_calls(image, section, *bytes));
+        let in_code = called.filter(|(_, to)| beginnings.contains(to)).collect();
+        let (far_section, has_reads) = (ram.uncertain, traces.has_reads());
+        Ok(Some(Self { call, executions, in_code, far_section, has_reads }))
+    }
+
+    /// The veneers of the program with `pinned` in RAM. `None` if no recorded call needs one.
+    pub(super) fn with_pinned(&self, units: &Units, pinned: &[u32]) -> Option<Veneers> {
+        let is_pinned: FxHashSet<usize> = pinned.iter().map(|number| *number as usize).collect();
+        let in_ram = |at: &u32| units.owner(*at).is_some_and(|unit| is_pinned.contains(&unit));
+        let mut executions = self.executions.clone();
+        executions
+            .iter_mut()
+            .for_each(|own| own.retain(|(last, to), _| in_ram(last) != in_ram(to)));
+        let recorded = different_calls(&executions);
+        if recorded.is_empty() {
+            return None;
+        }
+        let executed: BTreeSet<u32> =
+            recorded.iter().map(|(_, to)| *to).filter(|to| in_ram(to)).collect();
+        let numbers: FxHashMap<u32, u32> = executed.iter().copied().zip(0..).collect();
+        let passes = |call: &Call| Some((*call, *numbers.get(&call.1)?));
+        let in_flash = recorded.iter().filter_map(passes).collect();
+        let called = self.in_code.iter().filter(|(last, to)| in_ram(to) && !in_ram(last));
+        let all: BTreeSet<u32> = called.map(|(_, to)| *to).chain(executed).collect();
+        Some(Veneers {
+            call: self.call,
+            executions,
+            far_section: self.far_section.clone(),
+            in_flash,
+            count_in_flash: all.len() as u32,
+            has_reads: self.has_reads,
+        })
+    }
+
+    /// The recorded direct calls between units, ascending.
+    pub(super) fn recorded(&self) -> Vec<Call> {
+        let calls: BTreeSet<Call> = different_calls(&self.executions).into_iter().collect();
+        calls.into_iter().collect()
+    }
+
+    /// Folds the traces with code added to each of `numbered`, by its number there. The code may be empty.
+    ///
+    /// # Errors
+    /// If reading fails.
+    pub(super) fn folded(
+        &self,
+        traces: &TraceSet,
+        numbered: &[Call],
+    ) -> Result<Vec<FoldedTrace<'static>>> {
+        let numbers: FxHashMap<Call, u32> = numbered.iter().copied().zip(0..).collect();
+        let fold = |(info, trace)| FoldedTrace::with_added(info, trace, &numbers, 0);
+        traces.training().map(fold).collect()
+    }
 }
 
 /// The veneers that a linker adds to the recorded program with some units in RAM.
@@ -106,42 +210,35 @@ impl Veneers {
     /// # Errors
     /// If a trace cannot be read.
     pub(super) fn of(traces: &TraceSet, units: &Units, pinned: &[u32]) -> Result<Option<Self>> {
-        let Some((image, bytes)) = program_of(traces.info()) else { return Ok(None) };
-        let Ok(program) = ProgramFile::parse(&bytes) else { return Ok(None) };
-        let Some(call) = DirectCall::of(&program) else { return Ok(None) };
-        let Some(ram) = FarRam::of(&program, image, &call) else { return Ok(None) };
-        let is_pinned: FxHashSet<usize> = pinned.iter().map(|number| *number as usize).collect();
-        let mut executions = recorded_calls(traces, units, &is_pinned)?;
-        let code: Vec<(&Section, Option<&[u8]>)> = image
-            .sections
-            .iter()
-            .map(|section| (section, ElfFile::section_bytes(&bytes, section)))
-            .collect();
-        let is_direct = |last: u32| instruction_at(&code, last).is_some_and(call.is_direct);
-        executions.iter_mut().for_each(|own| own.retain(|(last, _), _| is_direct(*last)));
-        let recorded = different_calls(&executions);
-        if recorded.is_empty() {
-            return Ok(None);
+        Ok(VeneerCalls::of(traces, units)?.and_then(|calls| calls.with_pinned(units, pinned)))
+    }
+
+    /// Returns true if a recorded call passes through a veneer in flash whose code is known.
+    pub(super) fn is_counted(&self) -> bool {
+        !self.in_flash.is_empty() && self.call.veneer_pieces.is_some()
+    }
+
+    /// The units from which recorded calls pass through veneers in flash, those that call most first.
+    pub(super) fn callers(&self, units: &Units) -> Vec<u32> {
+        let mut calls: FxHashMap<u32, u64> = FxHashMap::default();
+        for (call, count) in self.executions.iter().flatten() {
+            let from = units.owner(call.0).filter(|_| self.in_flash.contains_key(call));
+            from.into_iter().for_each(|from| *calls.entry(from as u32).or_default() += count);
         }
-        let in_ram = |to: &u32| units.owner(*to).is_some_and(|to| is_pinned.contains(&to));
-        let executed: BTreeSet<u32> =
-            recorded.iter().map(|(_, to)| *to).filter(|to| in_ram(to)).collect();
-        let numbers: FxHashMap<u32, u32> = executed.iter().copied().zip(0..).collect();
-        let passes = |call: &Call| Some((*call, *numbers.get(&call.1)?));
-        let in_flash = recorded.iter().filter_map(passes).collect();
-        let begins = |to: &u32| image.symbols.iter().any(|symbol| symbol.offset == *to);
-        let stays = |last: &u32| !units.owner(*last).is_some_and(|from| is_pinned.contains(&from));
-        let called = code.iter().flat_map(|(section, bytes)| thumb_calls(image, section, *bytes));
-        let called = called.filter(|(last, to)| in_ram(to) && begins(to) && stays(last));
-        let all: BTreeSet<u32> = called.map(|(_, to)| to).chain(executed).collect();
-        Ok(Some(Self {
-            call,
-            executions,
-            far_section: ram.uncertain,
-            in_flash,
-            count_in_flash: all.len() as u32,
-            has_reads: traces.has_reads(),
-        }))
+        let mut callers: Vec<(u32, u64)> = calls.into_iter().collect();
+        callers.sort_by_key(|(number, count)| (std::cmp::Reverse(*count), *number));
+        callers.into_iter().map(|(number, _)| number).collect()
+    }
+
+    /// The runs of the veneer through which each of `calls` passes, empty for a call without one, if the
+    /// veneers lie as for [`Veneers::runs_at`].
+    pub(super) fn runs_of(&self, calls: &[Call], first: u32, slots: &[u32]) -> Vec<Vec<Run>> {
+        let runs = self.runs_at(first, slots);
+        let of_call = |call: &Call| {
+            let veneer = self.in_flash.get(call);
+            veneer.map_or(Vec::new(), |number| runs[*number as usize].clone())
+        };
+        calls.iter().map(of_call).collect()
     }
 
     /// Instructions that the recorded calls of a trace execute in veneers.
@@ -155,7 +252,7 @@ impl Veneers {
     /// # Errors
     /// If reading fails.
     pub(super) fn folded<'t>(&self, traces: &'t TraceSet) -> Result<Option<Vec<FoldedTrace<'t>>>> {
-        if self.in_flash.is_empty() || self.call.veneer_pieces.is_none() {
+        if !self.is_counted() {
             return Ok(None);
         }
         let fold = |((info, trace), own): ((&TraceInfo, &MemoryTrace), &FxHashMap<Call, u64>)| {
@@ -228,12 +325,8 @@ fn different_calls(executions: &[FxHashMap<Call, u64>]) -> FxHashSet<Call> {
     executions.iter().flat_map(FxHashMap::keys).copied().collect()
 }
 
-/// The recorded calls between pinned units and others, with the number of their executions, by trace.
-fn recorded_calls(
-    traces: &TraceSet,
-    units: &Units,
-    is_pinned: &FxHashSet<usize>,
-) -> Result<Vec<FxHashMap<Call, u64>>> {
+/// The recorded transitions from one unit to another, with the number of their executions, by trace.
+fn recorded_calls(traces: &TraceSet, units: &Units) -> Result<Vec<FxHashMap<Call, u64>>> {
     let of_trace = |(_, trace): (&TraceInfo, &MemoryTrace)| {
         let mut executions: FxHashMap<Call, u64> = FxHashMap::default();
         let mut before: Option<Run> = None;
@@ -243,7 +336,7 @@ fn recorded_calls(
                 let (Some(from), Some(to)) = (units.owner(last), units.owner(run.offset)) else {
                     continue;
                 };
-                if is_pinned.contains(&from) != is_pinned.contains(&to) {
+                if from != to {
                     *executions.entry((last, run.offset)).or_default() += 1;
                 }
             }

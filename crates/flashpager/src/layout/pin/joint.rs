@@ -171,6 +171,20 @@ pub(super) struct JointSearch<'s, 'a> {
     evaluated: u64,
 }
 
+impl JointLayout {
+    /// Sets the order in flash beside the pinned units of a candidate.
+    ///
+    /// # Errors
+    /// If the units cannot be placed.
+    pub(super) fn place(&mut self, units: &Units, candidate: &Candidate) -> Result<()> {
+        let units = units.with_resident_numbers(&candidate.pinned);
+        let order = in_flash(&units, &candidate.order)?;
+        self.order = order.names(&units).map(str::to_owned).collect();
+        self.gap_bytes = place(&units, &order)?.gap_bytes;
+        Ok(())
+    }
+}
+
 /// Result of a joint search.
 pub(super) struct JointResult {
     /// The best units and order.
@@ -216,15 +230,14 @@ impl<'s, 'a> JointSearch<'s, 'a> {
                 break;
             }
         }
-        let units = self.problem.units.with_resident_numbers(&best.pinned);
-        let order = in_flash(&units, &best.order)?;
-        let layout = JointLayout {
-            order: order.names(&units).map(str::to_owned).collect(),
-            gap_bytes: place(&units, &order)?.gap_bytes,
+        let mut layout = JointLayout {
+            order: Vec::new(),
+            gap_bytes: 0,
             pinning_alone_ratio: pinning_alone_ns / self.orders.before_ns,
             order_alone_ratio: order_alone.time_ns / self.orders.before_ns,
             orders: self.evaluated,
         };
+        layout.place(self.problem.units, &best)?;
         Ok(JointResult { best, layout, is_finished: self.clock.is_finished() })
     }
 

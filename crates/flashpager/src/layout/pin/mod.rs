@@ -7,6 +7,8 @@
 //! 1. Units are chosen greedily by the time saved for each byte.
 //! 2. Exchanges improve that choice.
 //! 3. Whole traces decide between the greedy choice, the exchanged one, and pinning nothing.
+//! 4. If the link of the result needs veneers in flash, `VeneerRanking` judges choices near it with
+//!    theirs.
 //!
 //! Units that run before start-up code has copied pinned code to RAM are no candidates (`startup`).
 //!
@@ -28,6 +30,7 @@ mod judge;
 mod order;
 mod prepare;
 mod problem;
+mod ranking;
 mod request;
 mod startup;
 mod veneers;
@@ -48,6 +51,7 @@ use joint::{JointSearch, PINNING_ALONE};
 use judge::judged;
 use prepare::{Prepared, loaded};
 use problem::PinProblem;
+use ranking::VeneerRanking;
 use request::check_executes_from_ram;
 use veneers::with_veneers;
 use whole::{WholeReplay, scored_links};
@@ -103,16 +107,22 @@ pub fn pin(
         (best, is_finished, joint_layout) = (joint.best, joint.is_finished, Some(joint.layout));
     }
 
+    problem.set_order(&best.order);
+    let searches = clock.pins_until(1.0);
+    let (program, searches) = ((&traces, &units), &searches);
+    let ranking = VeneerRanking::new(&problem, program, &whole, (ram_bytes, searches));
+    let without_veneers = ranking.improve(&mut best, &choice, joint_layout.as_mut())?;
+    is_finished = is_finished && searches();
     best.pinned.sort_unstable();
     let after = whole.of(&best.pinned, &best.order)?;
-    problem.set_order(&best.order);
     let curve = judged.curve_to(&best, &problem, &whole, &before)?;
     let edits = (executed.as_slice(), request.order, before.link_ns);
     let (untouched, pinned_later) = whole.after_a_commit(&best.pinned, &best.order, edits)?;
     let mut coverage = prepared.coverage;
     let chosen = (best.pinned.as_slice(), best.order.as_slice());
     let (after, note) = with_veneers(after, (&traces, &units), &whole, chosen, before.link_ns)?;
-    coverage.notes.extend(note);
+    let ranked = without_veneers.map(|time_ns| ranked_note(before.link_ns / time_ns));
+    coverage.notes.extend(note.into_iter().chain(ranked));
     let ram_bytes = problem.ram_bytes(&best.pinned);
     Ok(Pinning {
         ram_bytes,
@@ -137,6 +147,15 @@ pub fn pin(
         evaluations: problem.evaluations(),
         sampled_share: prepared.sampled_share,
     })
+}
+
+/// States that a choice took the place of another one, whose veneers make it only so many times as fast
+/// as before.
+fn ranked_note(gain: f64) -> String {
+    format!(
+        "the choice was made with veneers counted: the one that the search found without them is {gain:.2} \
+         times as fast with its own"
+    )
 }
 
 /// Names of units.

@@ -10,7 +10,7 @@ use super::super::veneers::{Veneers, count};
 use super::whole::{WholeReplay, WholeResult};
 
 /// Alignment of GNU ld's section of veneers in bytes.
-const VENEER_ALIGN: u32 = 8;
+pub(super) const VENEER_ALIGN: u32 = 8;
 /// Most veneers of which all orders are replayed.
 const FEW_VENEERS: u32 = 4;
 /// Orders that are drawn of more veneers, and the seed of their draws.
@@ -45,7 +45,7 @@ pub(super) fn with_veneers(
 }
 
 /// The results of a link with veneers in flash, over the orders in which they may lie.
-struct VeneerRange {
+pub(super) struct VeneerRange {
     /// The fewest and the most misses.
     misses: (u64, u64),
     /// Time of the fastest order in nanoseconds, the sum over traces by their weights.
@@ -65,7 +65,7 @@ impl VeneerRange {
     ///
     /// # Errors
     /// The errors of the replay.
-    fn replayed(
+    pub(super) fn replayed(
         veneers: &Veneers,
         traces: &TraceSet,
         whole: &WholeReplay<'_>,
@@ -93,6 +93,11 @@ impl VeneerRange {
             count,
             slowest,
         }))
+    }
+
+    /// The time of the slowest order in nanoseconds.
+    pub(super) fn slowest_ns(&self) -> f64 {
+        self.slowest.link_ns
     }
 
     /// The costs in words, with those of the `instructions`.
@@ -123,7 +128,7 @@ fn misses(result: &WholeResult) -> u64 {
 }
 
 /// Orders of so many slots: all if they are few, else drawn ones.
-fn slot_orders(count: u32) -> Vec<Vec<u32>> {
+pub(super) fn slot_orders(count: u32) -> Vec<Vec<u32>> {
     let recorded: Vec<u32> = (0..count).collect();
     if count <= FEW_VENEERS {
         return permutations(&recorded);

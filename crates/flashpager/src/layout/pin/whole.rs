@@ -84,6 +84,11 @@ impl<'a> WholeReplay<'a> {
         &self.recorded
     }
 
+    /// Returns true if choices are judged by the mean of several links.
+    pub(super) fn judges_links(&self) -> bool {
+        !self.links.is_empty()
+    }
+
     /// Replays the traces in the recorded order with nothing pinned.
     ///
     /// # Errors
