@@ -294,6 +294,10 @@ BOARDS = {
     "nucleo-f446re": (5, 1e3 / 180),
     "nucleo-f411re": (3, 1e3 / 100),
     "nucleo-f401re": (2, 1e3 / 84),
+    "nucleo-f746zg": (7, 1e3 / 216),
+    "nucleo-f767zi": (7, 1e3 / 216),
+    # Those of the bus at half the processor's clock.
+    "nucleo-h743zi": (4, 1e3 / 240),
     "imxrt1060-flexspi": (8 + 6 + 6 + 64, 1e3 / 120),
 }
 

@@ -7,7 +7,7 @@ use flashpager_base::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The numbers of data lines that a bus or a part can have.
-pub const WIDTHS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+pub const WIDTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /// A bus: its clock, the cycles of an access, and its data lines.
 ///
@@ -58,7 +58,7 @@ impl FromStr for Bus {
         parsed.ok_or_else(|| {
             Error::design(format!(
                 "bus '{text}' is not of the form 33MHz-x8 or 120MHz/8-x8 (clock, cycles an access, \
-                 then 1, 2, 4, 8, 16, 32, 64 or 128 data lines)"
+                 then 1, 2, 4, 8, 16, 32, 64, 128 or 256 data lines)"
             ))
         })
     }

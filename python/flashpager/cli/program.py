@@ -1,5 +1,6 @@
 """``flashpager FILE``: a description of a program, and the first answers about it."""
 
+import re
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,7 +115,7 @@ class _Choice:
         first = boards[0]
         flags = replace(given, board=first.name)
         if first.internal_flash is not None:
-            return cls(flags, _stm32f4_text(first.internal_flash))
+            return cls(flags, _internal_board_text(first.name, first.internal_flash))
         if first.has_its_flash:
             others = [one.name for one in boards[1:] if one.has_its_flash]
             reason = "its code lies in this board's flash"
@@ -270,12 +271,14 @@ def _boards_text(boards: list[SuitingBoard]) -> str:
     return f"{text} (such a processor, but flash elsewhere)"
 
 
-def _stm32f4_text(address: int) -> str:
+def _internal_board_text(board: str, address: int) -> str:
     """Return the reason for a board whose internal flash lies where other chips have theirs."""
+    family = re.match(r"(?:nucleo-|stm32)([a-z]\d)", board)
+    chip = f"an STM32{family[1].upper()}'s" if family else f"those of {board}"
     return (
-        f"its code lies at {address:#x}, as in most STM32s, and the numbers are an STM32F4's; on "
-        "another chip (F3, F7, G4, H7, L4 ...) the time is not known without a board file; "
-        "--board names yours"
+        f"its code lies at {address:#x}, as in most STM32s, and the numbers are {chip}; an F7 "
+        "or H7 has --board nucleo-f746zg, nucleo-f767zi or nucleo-h743zi; on another chip (F3, G4, "
+        "L4 ...) the time is not known without a board file; --board names yours"
     )
 
 
@@ -283,7 +286,7 @@ def _internal_flash_text(address: int) -> str:
     """Return a text on what can be answered for code in an internal flash that no board has."""
     return (
         f"its code lies at {address:#x}, where such chips have internal flash: only the boards of "
-        "an STM32F4 have one here, with its wait states and its cache. The time that yours loses "
+        "an STM32F4, F7 or H7 have one here, with its wait states and its cache. What yours loses "
         "is not known without a board file of it (docs/xip.md, Internal flash); which functions "
         "execute most is known ('flashpager attribute')"
     )

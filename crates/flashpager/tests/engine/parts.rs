@@ -97,6 +97,10 @@ fn every_operation_is_priced_or_names_what_is_not_known() {
         "NP8P128A t_bers_ns",
         "STM32F4-FLASH t_prog_ns",
         "STM32F4-FLASH t_bers_ns",
+        "STM32F7-FLASH t_prog_ns",
+        "STM32F7-FLASH t_bers_ns",
+        "STM32H7-FLASH t_prog_ns",
+        "STM32H7-FLASH t_bers_ns",
         "W35N01JW t_prog_ns",
         "W35N01JW t_bers_ns",
     ];
