@@ -4,6 +4,7 @@ import sys
 from contextlib import suppress
 
 from flashpager._engine import version
+from flashpager.base.interrupts import ending_at_once
 
 
 def main() -> None:
@@ -13,7 +14,8 @@ def main() -> None:
         with suppress(OSError):
             print(f"flashpager {version()}", flush=True)
             return
-    from flashpager.cli import main as run  # noqa: PLC0415
+    with ending_at_once():
+        from flashpager.cli import main as run  # noqa: PLC0415
 
     run()
 

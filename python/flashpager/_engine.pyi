@@ -2218,7 +2218,7 @@ class SlotLayout:
 def lay_out(
     traces: Sequence[tuple[str | os.PathLike[str], float]],
     designs: Sequence[tuple[Design, float]],
-    progress: Callable[[int, float], float],
+    progress: Callable[[int, float, float], float],
     *,
     map: str | os.PathLike[str] | None = None,
     held_out: Sequence[str | os.PathLike[str]] = ...,
@@ -2231,8 +2231,9 @@ def lay_out(
 ) -> Layout:
     """Lay a program out. Each of ``traces`` and ``designs`` has a weight.
 
-    ``progress(cache_page_bytes, time_ratio)`` is called ten times a second and returns the share
-    of the search that is used up. At 1 the search ends, and the best order so far is kept. With
+    ``progress(cache_page_bytes, time_ratio, evaluated_share)`` is called ten times a second and
+    returns the share of the search that is used up. The evaluated share is 0 without
+    ``evaluations``. At 1 the search ends, and the best order so far is kept. With
     ``evaluations`` it also ends after about so many orders, and the result is the same each time.
     """
 
@@ -2946,7 +2947,7 @@ class RatioInterval:
 def compare_builds(
     traces: tuple[str | os.PathLike[str], str | os.PathLike[str]],
     design: Design,
-    progress: Callable[[int], object],
+    progress: Callable[[int], bool],
     *,
     draws: int,
     maps: tuple[str | os.PathLike[str] | None, str | os.PathLike[str] | None] = ...,
@@ -2957,7 +2958,8 @@ def compare_builds(
     Args:
         traces: the traces of A and B.
         design: the design that runs them.
-        progress: a function that is called with the number of links replayed.
+        progress: a function that is called with the number of links replayed. It returns False to
+            end with the links so far.
         draws: the number of links.
         maps: the maps of the links of A and B; without them the units are functions.
         seed: the seed of the random numbers.
@@ -2973,7 +2975,7 @@ def draw_kinds() -> list[str]:
 def link_luck(
     traces: Sequence[tuple[str | os.PathLike[str], float]],
     designs: Sequence[Design],
-    progress: Callable[[int], object],
+    progress: Callable[[int], bool],
     *,
     kind: str,
     draws: int,
@@ -2985,7 +2987,8 @@ def link_luck(
     Args:
         traces: recorded executions of one image, each with its weight.
         designs: the designs that run it.
-        progress: a function that is called with the number of links replayed.
+        progress: a function that is called with the number of links replayed. It returns False to
+            end with the links so far.
         kind: ``edits``, ``orders`` or ``shifts``.
         draws: the number of links.
         map: the map of the link of the recorded program; without one the units are functions.

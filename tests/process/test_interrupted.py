@@ -51,7 +51,9 @@ def interrupted(trace: Path, table: Path, *flags: str | Path) -> Path:
     out, err = child.communicate(timeout=600)
     assert (child.returncode, out) == (130, b"")
     kept = "finished passes are kept: the same command continues from there"
-    assert err.decode().splitlines() == [kept, "flashpager: interrupted"]
+    # A slow machine also has lines of progress.
+    lines = [line for line in err.decode().splitlines() if not line.startswith("passes: ")]
+    assert lines == [kept, "flashpager: interrupted"]
     return cells
 
 

@@ -167,12 +167,13 @@ view! {
 
 /// Lay a program out. Each of ``traces`` and ``designs`` has a weight.
 ///
-/// ``progress(cache_page_bytes, time_ratio)`` is called ten times a second and returns the share
-/// of the search that is used up. At 1 the search ends, and the best order so far is kept. With
+/// ``progress(cache_page_bytes, time_ratio, evaluated_share)`` is called ten times a second and
+/// returns the share of the search that is used up. The evaluated share is 0 without
+/// ``evaluations``. At 1 the search ends, and the best order so far is kept. With
 /// ``evaluations`` it also ends after about so many orders, and the result is the same each time.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, designs, progress: "Callable[[int, float], float]", *, map=None, held_out=vec![], held_out_share=0.0, pages=vec![],
+    traces, designs, progress: "Callable[[int, float, float], float]", *, map=None, held_out=vec![], held_out_share=0.0, pages=vec![],
     resident=vec![], slots_bytes=0, seed=1,
     evaluations=None
 ))]
@@ -195,7 +196,8 @@ pub fn lay_out(
     let layout = run(
         py,
         |py, now: LayoutProgress| {
-            let share = progress.call1(py, (now.cache_page_bytes, now.time_ratio))?;
+            let given = (now.cache_page_bytes, now.time_ratio, now.evaluated_share);
+            let share = progress.call1(py, given)?;
             used.store(share.extract::<f64>(py)?.to_bits(), Ordering::Relaxed);
             Ok(())
         },

@@ -1,6 +1,7 @@
 //! The luck of a link: times of other links of the same program, and of two builds in the same ones.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use flashpager::layout::builds::{self, BuildsRequest, RecordedBuild};
 use flashpager::layout::luck::{self, DrawKind, LuckRequest};
@@ -60,7 +61,8 @@ view! {
 /// Args:
 ///     traces: recorded executions of one image, each with its weight.
 ///     designs: the designs that run it.
-///     progress: a function that is called with the number of links replayed.
+///     progress: a function that is called with the number of links replayed. It returns False to
+///         end with the links so far.
 ///     kind: ``edits``, ``orders`` or ``shifts``.
 ///     draws: the number of links.
 ///     map: the map of the link of the recorded program; without one the units are functions.
@@ -71,7 +73,7 @@ view! {
 ///         execute the program.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, designs, progress: "Callable[[int], object]", *, kind, draws, map=None,
+    traces, designs, progress: "Callable[[int], bool]", *, kind, draws, map=None,
     seed=1
 ))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by keyword")]
@@ -86,16 +88,22 @@ pub fn link_luck(
     seed: u64,
 ) -> PyResult<Luck> {
     let kind: DrawKind = kind.parse().map_err(raise)?;
+    let stopped = AtomicBool::new(false);
     let luck = run(
         py,
-        |py, replayed: u32| progress.call1(py, (replayed,)).map(|_| ()),
+        |py, replayed: u32| {
+            let goes_on = progress.call1(py, (replayed,))?.is_truthy(py)?;
+            stopped.store(!goes_on, Ordering::Relaxed);
+            Ok(())
+        },
         |should_continue, progress| {
+            let should_continue = || should_continue() && !stopped.load(Ordering::Relaxed);
             let designs = designs
                 .iter()
                 .map(|design| Ok(design.get().checked()?.as_ref().clone()))
                 .collect::<flashpager::Result<Vec<_>>>()?;
             let request = LuckRequest { traces, map, designs, kind, draws, seed };
-            luck::luck(&request, should_continue, progress)
+            luck::luck(&request, &should_continue, progress)
         },
     )?;
     Ok(Luck(luck))
@@ -176,7 +184,8 @@ view! {
 /// Args:
 ///     traces: the traces of A and B.
 ///     design: the design that runs them.
-///     progress: a function that is called with the number of links replayed.
+///     progress: a function that is called with the number of links replayed. It returns False to
+///         end with the links so far.
 ///     draws: the number of links.
 ///     maps: the maps of the links of A and B; without them the units are functions.
 ///     seed: the seed of the random numbers.
@@ -186,7 +195,7 @@ view! {
 ///         cannot execute them.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, design, progress: "Callable[[int], object]", *, draws, maps=(None, None), seed=1
+    traces, design, progress: "Callable[[int], bool]", *, draws, maps=(None, None), seed=1
 ))]
 pub fn compare_builds(
     py: Python<'_>,
@@ -197,10 +206,16 @@ pub fn compare_builds(
     maps: (Option<PathBuf>, Option<PathBuf>),
     seed: u64,
 ) -> PyResult<BuildComparison> {
+    let stopped = AtomicBool::new(false);
     let compared = run(
         py,
-        |py, replayed: u32| progress.call1(py, (replayed,)).map(|_| ()),
+        |py, replayed: u32| {
+            let goes_on = progress.call1(py, (replayed,))?.is_truthy(py)?;
+            stopped.store(!goes_on, Ordering::Relaxed);
+            Ok(())
+        },
         |should_continue, progress| {
+            let should_continue = || should_continue() && !stopped.load(Ordering::Relaxed);
             let request = BuildsRequest {
                 builds: [
                     RecordedBuild { trace: traces.0, map: maps.0 },
@@ -210,7 +225,7 @@ pub fn compare_builds(
                 draws,
                 seed,
             };
-            builds::compare_builds(&request, should_continue, progress)
+            builds::compare_builds(&request, &should_continue, progress)
         },
     )?;
     Ok(BuildComparison(compared))

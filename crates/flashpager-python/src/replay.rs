@@ -467,14 +467,14 @@ pub fn explore(
     type FinishedPass = (Vec<(usize, simulation::ResultRow)>, (usize, usize));
     let waiting: Mutex<VecDeque<FinishedPass>> = Mutex::new(VecDeque::new());
     let hand_over = |py: Python<'_>| -> PyResult<()> {
+        let mut outcome = Ok(());
         loop {
-            // Rows are taken one pass at a time: if the call raises, the others wait for the last
-            // hand-over.
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            let Some((rows, (finished, all))) = next else { return Ok(()) };
+            let Some((rows, (finished, all))) = next else { return outcome };
             let rows: Vec<(usize, Row)> =
                 rows.into_iter().map(|(index, row)| (index, Row(row))).collect();
-            on_pass.call1(py, (rows, finished, all))?;
+            // If a call raises, the other passes are handed over nevertheless.
+            outcome = outcome.and(on_pass.call1(py, (rows, finished, all)).map(drop));
         }
     };
     let outcome = run(

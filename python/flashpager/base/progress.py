@@ -1,7 +1,7 @@
 """Estimates of the time left for long work."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 #: Smallest share of the work from which an estimate is made.
 _LEAST_SHARE = 1e-4
@@ -49,3 +49,29 @@ class TimeLeft:
             begin, before = self._before
         # Work before the first report, such as loading a trace, does not come again.
         return (passed - begin) * max(0.0, 1.0 - share) / (share - before)
+
+
+class WeightedParts:
+    """The share of work that is done, in parts whose times are in a known ratio."""
+
+    def __init__(
+        self, weights: Mapping[str, float], progress: Callable[[str, float], None]
+    ) -> None:
+        """Begin the work. The parts come in the order of ``weights``; some may be left out.
+
+        ``progress`` receives the name of the part that runs, and the share of all that is done.
+        """
+        self._weights = weights
+        self._whole = sum(weights.values()) or 1.0
+        self._progress = progress
+
+    def report(self, name: str, share: float = 0.0) -> None:
+        """Report a share of a part, before which all earlier parts are done.
+
+        A part without a weight takes no time worth mentioning.
+        """
+        if name not in self._weights:
+            return
+        names = list(self._weights)
+        before = sum(self._weights[each] for each in names[: names.index(name)])
+        self._progress(name, (before + share * self._weights[name]) / self._whole)

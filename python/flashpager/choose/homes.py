@@ -44,6 +44,11 @@ class OrderedHomes:
         return sum(self.weights[part.trace] * part.homes.time.time_ns for part in parts)
 
 
+def has_methods(trace: Trace) -> bool:
+    """Return True if the code of a trace can be laid out again without a linker."""
+    return trace.info.architecture == "jvm"
+
+
 def check_methods(traces: Sequence[Trace]) -> None:
     """Refuse traces whose code cannot be laid out again without a linker.
 
@@ -52,7 +57,7 @@ def check_methods(traces: Sequence[Trace]) -> None:
 
     """
     for trace in traces:
-        if trace.info.architecture != "jvm":
+        if not has_methods(trace):
             message = (
                 f"{trace.path}: --search-order lays out methods of Java; native code is linked in "
                 "its order and recorded again (flashpager layout, docs/layout-link.md)"

@@ -15,7 +15,7 @@ PAGES = (16, 32, 64, 128)
 SECONDS = 60.0
 
 #: Progress callback: (cache page searched, or 0 before the first; time of the best so far as
-#: a share of the time before; share of the search that is done).
+#: a share of the time before; share of the search's time, or of its evaluations, that is used).
 ProgressFn = Callable[[int, float, float], None]
 
 
@@ -77,12 +77,12 @@ def layout(
     _check_pages(pages)
     timer = SearchTimer(seconds, evaluations, should_continue)
 
-    def used_share(page: int, ratio: float) -> float:
+    def used_share(page: int, ratio: float, evaluated: float) -> float:
         # The first call starts the time: preparation does not count as search time.
-        share = timer.elapsed_share()
+        elapsed = timer.elapsed_share()
         if progress is not None:
-            progress(page, ratio, share)
-        return timer.used_share(share)
+            progress(page, ratio, elapsed if evaluations is None else evaluated)
+        return timer.used_share(elapsed)
 
     return _engine.lay_out(
         weighted,

@@ -32,6 +32,7 @@ def link_luck(
     weights: Sequence[float] = (),
     seed: int = 1,
     progress: Callable[[float, int], None] | None = None,
+    should_continue: Callable[[], bool] | None = None,
 ) -> Luck:
     """Draw links of a program that execute the same code, and replay each.
 
@@ -44,17 +45,20 @@ def link_luck(
         weights: the weight of each trace; equal by default.
         seed: seed of the random numbers.
         progress: callback: (links replayed, links in all).
+        should_continue: function that returns False to end with the links replayed so far.
 
     Raises:
+        KeyboardInterrupt: if it is ended before enough links are replayed.
         FlashpagerError: if a trace or the map cannot be read, nothing can move, or a design cannot
             execute the program.
 
     """
     weighted = weighted_traces(check_traces(traces, "luck"), weights)
 
-    def replayed(count: int) -> None:
+    def replayed(count: int) -> bool:
         if progress is not None:
             progress(count, draws)
+        return should_continue is None or should_continue()
 
     return _engine.link_luck(
         weighted, list(designs), replayed, kind=kind, draws=draws, map=map_, seed=seed

@@ -12,8 +12,8 @@ from flashpager.record.trace import Trace, check_traces
 SECONDS = 60.0
 
 #: Progress callback: (time of the best choice so far as a share of the time before, its RAM in
-#: bytes, and the share of the search's time that is used).
-ProgressFn = Callable[[float, int, float], None]
+#: bytes, and the share of the search's time that is used, None if no time limits it).
+ProgressFn = Callable[[float, int, float | None], None]
 
 
 def flash_alone(info: TraceInfo) -> str | None:
@@ -87,7 +87,7 @@ def pin(
     def used_share(ratio: float, ram: int) -> float:
         share = timer.elapsed_share()
         if progress is not None:
-            progress(ratio, ram, share)
+            progress(ratio, ram, share if evaluations is None else None)
         return timer.used_share(share)
 
     return _engine.pin_in_ram(

@@ -9,6 +9,7 @@ from typing import Any
 from flashpager import _engine
 from flashpager._engine import Arrangement, Ceiling, Design, FlashpagerError, Row
 from flashpager.base.axes import AXES
+from flashpager.base.progress import WeightedParts
 from flashpager.base.quantities import counted, format_size, significant
 from flashpager.choose import homes
 from flashpager.judge import ceiling
@@ -163,8 +164,16 @@ class Waterfall:
         }
 
 
-#: Progress callback: (name of the step, share of it that is done).
-ProgressFn = Callable[[str, float], None]
+#: Progress callback: (name of the step that is tried, share of the work that is done, None if it
+#: is not known beforehand).
+ProgressFn = Callable[[str, float | None], None]
+
+#: The steps that are tried again in the searched order.
+_AGAIN = "in the searched order"
+#: Time of training homes, and of an order that the search tries, in replays of one design among
+#: many. They were measured with the programs of ``examples/traces``.
+_TRAINING_REPLAYS = 100.0
+_ORDER_REPLAYS = 0.1
 
 
 def waterfall(
@@ -189,7 +198,7 @@ def waterfall(
         train: the first runs, as a warm-up is written.
         evaluations: approximate number of orders to try.
         trains_classes: True to train reuse classes, which takes minutes.
-        progress: called when a step begins, and while an order is searched.
+        progress: called when a step begins, and while it runs. How long classes train is not known.
         should_continue: function that returns False to end the search of an order with the best so
             far.
 
@@ -245,6 +254,8 @@ class _Search:
         self.folder = folder
         self.evaluations = evaluations
         self.progress = progress
+        #: The parts of the work, if their lengths are known.
+        self.parts: WeightedParts | None = None
         self.should_continue = should_continue
         self.steps: list[WaterfallStep] = []
         self.left_out: dict[str, str] = {}
@@ -254,9 +265,14 @@ class _Search:
 
     def run(self, *, trains_classes: bool) -> Waterfall:
         """Try all steps; that of the classes if they are trained."""
+        if self.progress is not None and not trains_classes:
+            self.parts = WeightedParts(self._weights(), self.progress)
         of_paper = self.board.replace(policy="lru", register="sequential", cache_page_bytes=64)
+        self._report(PAPER)
         self._add(PAPER, self._plain([of_paper]))
+        self._report(PAGES)
         self._add(PAGES, self._plain(self._paged("lru")))
+        self._report(ARRAY)
         self._add(ARRAY, self._plain(self._paged("lru-array")))
         if not self.steps:
             reason = next(iter(self.left_out.values()))
@@ -265,6 +281,7 @@ class _Search:
         recorded = list(self._homes(is_arranged=False))
         self._search_order(recorded)
         if True in self.ordered:
+            self._report(_AGAIN)
             self._add(ORDER, self._plain(self._paged("lru-array"), is_arranged=True))
             recorded += self._homes(is_arranged=True)
         self._add(HOMES, recorded)
@@ -293,13 +310,24 @@ class _Search:
     def _best(self) -> WaterfallStep:
         return [step for step in self.steps if step.is_taken][-1]
 
+    def _weights(self) -> dict[str, float]:
+        """Return the parts of the work with their approximate times, in replays."""
+        # Designs of the plain store are replayed twice, and the second time to the training's end.
+        plain = 2.0 * len(self._paged("lru"))
+        trained = _TRAINING_REPLAYS * len(list(self._designs_of_homes()))
+        weights = {PAPER: 2.0, PAGES: plain, ARRAY: plain, HOMES: trained}
+        if homes.has_methods(self.trace):
+            weights |= {ORDER: _ORDER_REPLAYS * self.evaluations, _AGAIN: plain + trained}
+        return weights
+
     def _report(self, name: str, share: float = 0.0) -> None:
-        if self.progress is not None:
-            self.progress(name, share)
+        if self.parts is not None:
+            self.parts.report(name, share)
+        elif self.progress is not None:
+            self.progress(name, None)
 
     def _add(self, name: str, found: Sequence[WaterfallStep] | Iterator[WaterfallStep]) -> None:
         """Add the fastest design of a step, and take it if it is faster than those before."""
-        self._report(name)
         designs = list(found)
         if not designs:
             self.left_out.setdefault(name, "no design of this step is possible here")
@@ -352,17 +380,32 @@ class _Search:
 
     def _homes(self, *, is_arranged: bool) -> Iterator[WaterfallStep]:
         """Train homes for each cache page."""
-        self._report(HOMES)
+        designs = list(self._designs_of_homes())
+        plain = 2.0 * len(self._paged("lru"))
+        trained = _TRAINING_REPLAYS * len(designs)
+        references = [
+            self.trace.info.runs + self.trace.info.bytes / design.cache_page_bytes
+            for design in designs
+        ]
+        for number, design in enumerate(designs):
+            done = sum(references[:number]) / sum(references)
+            if is_arranged:
+                self._report(_AGAIN, (plain + trained * done) / (plain + trained))
+            else:
+                self._report(HOMES, done)
+            found = self._trained(design, is_arranged=is_arranged)
+            if found is not None:
+                yield found
+
+    def _designs_of_homes(self) -> Iterator[Design]:
+        """Return designs with a store of homes for each cache page and register."""
         for page in cache_pages_up_to(self.flash_page_bytes // 4):
             for register in ("start-column", "random-column"):
                 design = self.board.replace(
                     policy="lru-array", register=register, cache_page_bytes=page, store="homes"
                 )
-                if page < _LEAST_PAGE_OF_HOMES or design.refusal() is not None:
-                    continue
-                found = self._trained(design, is_arranged=is_arranged)
-                if found is not None:
-                    yield found
+                if page >= _LEAST_PAGE_OF_HOMES and design.refusal() is None:
+                    yield design
 
     def _trained(
         self, design: Design, *, is_arranged: bool, has_classes: bool = False

@@ -17,9 +17,9 @@ from typer.exceptions import TyperException
 from flashpager._engine import FlashpagerError
 from flashpager._engine import version as engine_version
 from flashpager.base import installed
+from flashpager.base.interrupts import EXIT_INTERRUPTED, ending_at_once
 from flashpager.cli.coercion import spare_pydantic
 from flashpager.cli.console import (
-    EXIT_INTERRUPTED,
     EXIT_UNMET,
     EXIT_WRONG,
     NotMetError,
@@ -178,12 +178,14 @@ def _module_of(name: str, entry: _CommandEntry) -> ModuleType:
 
     """
     if not entry.package:
-        return import_module(f"flashpager.cli.{name}")
+        with ending_at_once():
+            return import_module(f"flashpager.cli.{name}")
     if find_spec(entry.package) is None:
         remedy = installed.how_to_add(entry.extra)
         message = f"{name} is in a package of its own, which is not installed: {remedy}"
         raise FlashpagerError(message)
-    return import_module(f"{entry.package}.command")
+    with ending_at_once():
+        return import_module(f"{entry.package}.command")
 
 
 spare_pydantic()

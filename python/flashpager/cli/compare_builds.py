@@ -9,9 +9,10 @@ from rich.markup import escape
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
-from flashpager.base.quantities import parse_share
+from flashpager.base.quantities import counted, parse_share
 from flashpager.cli import options
 from flashpager.cli.console import counting, held_to, note, out, print_json, say_uncounted
+from flashpager.cli.searching import keeping_best
 from flashpager.judge import builds
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.naming import is_elf
@@ -109,7 +110,8 @@ def compare_builds(
     design = design_flags.one_design("two builds are compared with one design, not with several")
     draws = builds.DRAWS if flags.draws is None else flags.draws
     seed = 1 if flags.seed is None else flags.seed
-    with counting("links") as progress:
+    nothing = "too few links were replayed for an answer"
+    with keeping_best(nothing) as should_continue, counting("links") as progress:
         compared = builds.compare_builds(
             opened[0],
             opened[1],
@@ -118,7 +120,14 @@ def compare_builds(
             maps=(flags.map_a, flags.map_b),
             seed=seed,
             progress=progress,
+            should_continue=should_continue,
         )
+    if len(compared.drawn_ns) < draws:
+        note(
+            f"interrupted: the answer is that of {len(compared.drawn_ns):,} of "
+            f"{counted(draws, 'link')}"
+        )
+        draws = len(compared.drawn_ns)
     unmet = [] if allowed is None else builds.slower(compared, allowed)
     with held_to(unmet):
         if json:

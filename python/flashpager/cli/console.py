@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from rich.console import Console
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 EXIT_UNMET = 1
 #: Exit code of an error that the user can correct.
 EXIT_WRONG = 2
-#: Exit code that a shell expects if Ctrl-C ended the command.
-EXIT_INTERRUPTED = 130
 
 #: Columns of output without a terminal. Tables may be wider.
 _WIDTH_FOR_FILES = 240
 _WIDEST = 1000
+
+#: Most columns of a progress bar.
+_WIDEST_BAR = 40
 
 #: Seconds after which progress is printed if there is no terminal.
 QUIET_SECONDS = 10.0
@@ -105,59 +106,105 @@ def print_json(value: object) -> None:
     sys.stdout.write("\n")
 
 
+class ProgressFn(Protocol):
+    """Shows progress: what is finished, and all of it, in any unit; 0 of 0 if it is not known.
+
+    ``gain`` describes the best result so far. ``at_most_seconds`` is the rest of a time limit, for
+    work that may end earlier; otherwise the time left is estimated from the pace so far.
+    """
+
+    def __call__(  # noqa: D102
+        self,
+        finished: float,
+        total: float,
+        /,
+        gain: str = "",
+        at_most_seconds: float | None = None,
+    ) -> None: ...
+
+
 @contextmanager
-def counting(counted: str, designs: int | None = None) -> Iterator[Callable[[float, int], None]]:
+def counting(counted: str, designs: int | None = None) -> Iterator[ProgressFn]:
     """Show progress while the block runs: a bar with the remaining time.
 
-    The block receives a callback for (finished, all). If ``designs``, the number of all designs, is
-    given, the bar also shows the rate. Without a terminal, a line is printed now and then.
+    If ``designs``, the number of all designs, is given, the bar also shows the rate. Without a
+    terminal, a line is printed now and then.
     """
-    if not err.is_terminal:
+    if not err.is_terminal or err.is_dumb_terminal:
         yield _lines(counted)
         return
     # Imported late, as most commands show no progress.
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn  # noqa: PLC0415
 
     columns = [
-        TextColumn(counted),
-        BarColumn(),
+        TextColumn(counted, markup=False),
+        BarColumn(bar_width=min(_WIDEST_BAR, err.width // 4)),
         TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.fields[left]}", markup=False),
+        TextColumn("{task.fields[gain]}", markup=False),
     ]
     with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task(counted, total=None, rate="", left="")
+        task = progress.add_task(counted, total=None, gain="", left="")
         time_left = TimeLeft()
         done_before: float | None = None
 
-        def report(finished: float, total: int) -> None:
+        def report(
+            finished: float,
+            total: float,
+            /,
+            gain: str = "",
+            at_most_seconds: float | None = None,
+        ) -> None:
             # Cells that an earlier, interrupted call finished do not count for the rate.
             nonlocal done_before
             done_before = finished if done_before is None else done_before
             share = (finished - done_before) / total if total else 0
             passed = max(time_left.passed, 1e-9)
-            rate = f"{si(designs * share / passed)} designs/s" if designs and share else ""
-            seconds = time_left.left(finished / total) if total else None
-            left = "" if seconds is None else f"{duration(1e9 * seconds, 2)} left"
-            progress.update(task, completed=finished, total=total, rate=rate, left=left)
+            rate = f"{si(designs * share / passed)} designs/s" if designs and share else gain
+            left = _left(time_left, finished, total, at_most_seconds)
+            progress.update(
+                task, completed=min(finished, total), total=total or None, gain=rate, left=left
+            )
 
         yield report
 
 
-def _lines(counted: str) -> Callable[[float, int], None]:
+def part_of(progress: ProgressFn, number: int, parts: int) -> Callable[[float, int], None]:
+    """Return a callback for the progress of one of several equal parts; ``number`` is 0 first."""
+    return lambda finished, total: progress(number * total + finished, parts * total)
+
+
+def _left(time_left: TimeLeft, finished: float, total: float, at_most_seconds: float | None) -> str:
+    """Describe the time left; empty if it is not known."""
+    seconds = time_left.left(finished / total) if total else None
+    if total and finished >= total:
+        return "finishing"
+    if at_most_seconds is not None:
+        return f"at most {duration(1e9 * at_most_seconds, 2)} left"
+    return "" if seconds is None else f"about {duration(1e9 * seconds, 2)} left"
+
+
+def _lines(counted: str) -> ProgressFn:
     """Return a callback that prints progress after some seconds, then at doubled intervals."""
     time_left = TimeLeft()
     wait = QUIET_SECONDS
 
-    def report(finished: float, total: int) -> None:
+    def report(
+        finished: float,
+        total: float,
+        /,
+        gain: str = "",
+        at_most_seconds: float | None = None,
+    ) -> None:
         nonlocal wait
-        seconds = time_left.left(finished / total) if total else None
+        left = _left(time_left, finished, total, at_most_seconds)
         passed = time_left.passed
-        if passed < wait or finished >= total:
+        if passed < wait or (total and finished >= total):
             return
         wait = 2 * passed
-        left = "" if seconds is None else f", about {duration(1e9 * seconds, 2)} left"
-        note(f"{counted}: {100 * finished / total:.0f} % after {duration(1e9 * passed, 2)}{left}")
+        done = f"{100 * finished / total:.0f} % " if total else ""
+        details = "".join(f", {text}" for text in (left, gain) if text)
+        note(f"{counted}: {done}after {duration(1e9 * passed, 2)}{details}")
 
     return report
 

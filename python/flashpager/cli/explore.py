@@ -15,7 +15,15 @@ from flashpager.base.axes import DERIVED_FIELDS
 from flashpager.base.quantities import counted, parse_size
 from flashpager.choose.hardware_changes import by_gain, helpful_changes, pinning
 from flashpager.cli import options
-from flashpager.cli.console import counting, held_to, note, out, print_json, say_uncounted
+from flashpager.cli.console import (
+    counting,
+    held_to,
+    note,
+    out,
+    part_of,
+    print_json,
+    say_uncounted,
+)
 from flashpager.cli.explore_query import (
     ExploreFlags,
     ExploreQuery,
@@ -155,10 +163,15 @@ def _hardware_cache(
             raise FlashpagerError(message)
         return None
     with counting("passes for stalls") as progress:
+        several = [] if design.is_executed else query.traces
         stalls = [
-            _engine.worst_stall(trace.path, design, progress=progress, warm_up=trace.info.warm_up)
-            for trace in query.traces
-            if not design.is_executed
+            _engine.worst_stall(
+                trace.path,
+                design,
+                progress=part_of(progress, number, len(several)),
+                warm_up=trace.info.warm_up,
+            )
+            for number, trace in enumerate(several)
         ]
     losses = Losses.of(frame[place :: len(query.designs)].to_dicts(), stalls)
     with counting("passes for changes") as progress:

@@ -14,13 +14,14 @@ from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, StoredPart, TrainedHomes
 from flashpager.base.axes import AXES, flag_of
 from flashpager.base.files import appearing_whole
+from flashpager.base.interrupts import stoppable
 from flashpager.base.quantities import counted, duration, format_size, percent, significant
 from flashpager.choose import homes as choose
 from flashpager.choose import waterfall as waterfalls
 from flashpager.choose.layout import write_order
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out, print_json, say_uncounted
-from flashpager.cli.searching import check_files, search_bar, stoppable
+from flashpager.cli.searching import check_files
 from flashpager.cli.verify import Image
 from flashpager.cli.waterfall import found_waterfall, show
 from flashpager.deploy.image import read_image
@@ -204,7 +205,11 @@ def homes(
         message = "--classes: the classes are of the recorded order; leave out --search-order"
         raise FlashpagerError(message)
     data = read_image(flags.image, opened[0].info) if flags.image else None
-    trained, ordered = flags.trained(traces, design)
+    try:
+        trained, ordered = flags.trained(traces, design)
+    except KeyboardInterrupt:
+        note("no homes were trained yet, so nothing is written")
+        raise
     if flags.train_classes is not None:
         _write_classes(trained, flags.train_classes)
     if flags.output is not None and data is not None:
@@ -252,25 +257,28 @@ def _show_waterfall(
 def _progress_of_classes(*, shown: bool) -> Iterator[Callable[[int, int, int], object] | None]:
     """Show the progress of the training of classes while the block runs, if there is one.
 
-    The number of passes is not known before the last, so a pass is taken for the last one.
+    The number of passes is not known before the last one, so no time left is shown.
     """
     if not shown:
         yield None
         return
     with counting("training classes") as report:
-        yield lambda passes, done, pages: report(passes * pages + done, (passes + 1) * pages)
+
+        def progress(passes: int, done: int, pages: int) -> None:
+            report(0, 0, f"pass {passes + 1}: {done:,} of {counted(pages, 'page')}")
+
+        yield progress
 
 
 def _search(
     traces: Sequence[Trace], weights: Sequence[int], design: Design, evaluations: int | None
 ) -> list[str]:
     """Search an order, with a bar, until it is found or Ctrl-C ends the search."""
-    with stoppable() as should_continue, search_bar() as show:
+    with stoppable() as should_continue, counting("search") as show:
 
         def progress(page: int, ratio: float, share: float) -> None:
             del page
-            if show is not None:
-                show(share, f"{percent(ratio, 1)} of the time before so far" if ratio else "")
+            show(share, 1, f"{percent(ratio, 1)} of the time before so far" if ratio else "")
 
         return choose.order_for_homes(
             traces,

@@ -13,7 +13,7 @@ from flashpager.base.quantities import counted, duration, percent
 from flashpager.choose import luck as lucks
 from flashpager.cli import linking, options
 from flashpager.cli.console import counting, note, out, print_json, print_whole, say_uncounted
-from flashpager.cli.searching import numbers
+from flashpager.cli.searching import keeping_best, numbers
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 
@@ -64,7 +64,8 @@ def luck(
     opened = [Trace.open(path, "none") for path in traces]
     design_flags = design_flags.executing(opened[0].info)
     designs = design_flags.space().possible_designs().possible
-    with counting("links") as progress:
+    nothing = "no link was replayed yet, so there is no answer"
+    with keeping_best(nothing) as should_continue, counting("links") as progress:
         result = lucks.link_luck(
             opened,
             designs,
@@ -74,13 +75,17 @@ def luck(
             weights=numbers("--weights", flags.weights),
             seed=flags.seed,
             progress=progress,
+            should_continue=should_continue,
         )
+    draws = len(result.designs[0].drawn_ns)
+    if draws < flags.draws:
+        note(f"interrupted: the answer is that of {draws:,} of {counted(flags.draws, 'link')}")
     if json:
         print_json(
             {
                 "version": _engine.version(),
                 "traces": [trace.described() for trace in opened],
-                "draws": flags.draws,
+                "draws": draws,
                 "seed": flags.seed,
                 "assumed": design_flags.assumed(designs[0]),
                 "not_counted": uncounted([trace.info for trace in opened], designs[0]),
@@ -140,7 +145,8 @@ def _print_table(result: Luck, flags: LuckFlags) -> None:
         table.add_row(*([_named(design)] if several else []), *cells)
     print_whole(table)
     links, _ = lucks.KINDS[flags.kind]
-    note(f"{flags.draws:,} {links}, as shares of the time of this one; ± is a standard error")
+    draws = len(result.designs[0].drawn_ns)
+    note(f"{draws:,} {links}, as shares of the time of this one; ± is a standard error")
 
 
 def _ratio(time_ns: float, luck: DesignLuck) -> str:

@@ -1,6 +1,6 @@
 """The option ``--luck`` of commands that answer for one link: one line about other links."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +34,7 @@ def drawn_luck(
     *,
     map_: Path | None = None,
     weights: Sequence[float] = (),
+    should_continue: Callable[[], bool] | None = None,
 ) -> DesignLuck | None:
     """Draw links of the traces' program; None if no number of draws is given.
 
@@ -49,7 +50,13 @@ def drawn_luck(
     opened = [Trace.open(path, "none") for path in traces]
     with counting("links") as progress:
         result = lucks.link_luck(
-            opened, [design], draws=draws, map_=map_, weights=weights, progress=progress
+            opened,
+            [design],
+            draws=draws,
+            map_=map_,
+            weights=weights,
+            progress=progress,
+            should_continue=should_continue,
         )
     return result.designs[0]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,23 +24,23 @@ from flashpager._engine import (
 )
 from flashpager.base.axes import AXES
 from flashpager.base.files import read_text
+from flashpager.base.interrupts import StopRequest
 from flashpager.base.quantities import counted, format_size, parse_share, parse_size, percent
 from flashpager.choose import layout as layouts
 from flashpager.choose import luck as lucks
 from flashpager.cli import linking, options
-from flashpager.cli.console import note, out, print_json, print_whole, say_uncounted
+from flashpager.cli.console import counting, note, out, print_json, print_whole, say_uncounted
 from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
 from flashpager.cli.searching import (
-    ShowSearchFn,
     check_files,
     in_this_link,
+    keeping_best,
     names_or_file,
     numbers,
-    search_bar,
+    seconds_left,
     seconds_to_search,
     show_program,
     some,
-    stoppable,
 )
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace, check_traces
@@ -191,10 +190,18 @@ class LayoutFlags:
         designs: Sequence[Design],
         pages: Sequence[int],
         resident: Sequence[str],
-    ) -> tuple[Layout, bool]:
-        """Search the best order; return it, and True if Ctrl-C ended the search."""
-        with stoppable() as should_continue, search_bar() as show:
-            result = layouts.layout(
+        should_continue: StopRequest,
+    ) -> Layout:
+        """Search the best order."""
+        seconds = seconds_to_search(self.seconds, self.evaluations, layouts.SECONDS)
+        with counting("search") as show:
+
+            def progress(page: int, ratio: float, share: float) -> None:
+                percentage = percent(ratio, 1)
+                gain = f"page {page}: {percentage} of the time before so far" if ratio else ""
+                show(share, 1, gain, seconds_left(share, seconds, self.evaluations))
+
+            return layouts.layout(
                 check_traces(traces, "layout"),
                 designs,
                 map_=self.map_,
@@ -204,18 +211,12 @@ class LayoutFlags:
                 held_out=held_out,
                 held_out_share=self.share_held_out,
                 slots=self.slots or 0,
-                seconds=seconds_to_search(self.seconds, self.evaluations, layouts.SECONDS),
+                seconds=seconds,
                 evaluations=self.evaluations,
                 seed=self.seed,
-                progress=show and partial(_show_progress, show),
+                progress=progress,
                 should_continue=should_continue,
             )
-            return result, not should_continue()
-
-
-def _show_progress(show: ShowSearchFn, page: int, ratio: float, share: float) -> None:
-    gain = f"page {page}: {percent(ratio, 1)} of the time before so far" if ratio else ""
-    show(share, gain)
 
 
 @options.takes(LayoutFlags)
@@ -259,11 +260,13 @@ def layout(
             "otherwise leave --resident or --map out"
         )
         raise FlashpagerError(message)
-    lucky = _luck(traces, designs, flags)
-    result, is_interrupted = flags.search(opened, judged, designs, pages, resident)
+    with keeping_best("no order was found yet, so none is written") as should_continue:
+        lucky = _luck(traces, designs, flags, should_continue)
+        result = flags.search(opened, judged, designs, pages, resident, should_continue)
+        is_interrupted = should_continue.pressed
+        _write(result, flags, linked)
     best = result.best
     cases = _cases(traces, held_out, designs, has_split=share > 0)
-    _write(result, flags, linked)
     if json:
         head: dict[str, object] = {
             "version": _engine.version(),
@@ -313,7 +316,10 @@ def _slots_bytes(flags: LayoutFlags, designs: Sequence[Design]) -> int:
 
 
 def _luck(
-    traces: Sequence[Path], designs: Sequence[Design], flags: LayoutFlags
+    traces: Sequence[Path],
+    designs: Sequence[Design],
+    flags: LayoutFlags,
+    should_continue: StopRequest,
 ) -> DesignLuck | None:
     """Draw links of the recorded program, if requested.
 
@@ -325,7 +331,14 @@ def _luck(
         message = "--luck describes one design; 'flashpager luck' takes lists"
         raise FlashpagerError(message)
     weights = numbers("--weights", flags.weights)
-    return drawn_luck(traces, designs[0], flags.luck, map_=flags.map_, weights=weights)
+    return drawn_luck(
+        traces,
+        designs[0],
+        flags.luck,
+        map_=flags.map_,
+        weights=weights,
+        should_continue=should_continue,
+    )
 
 
 def _refresh(traces: Sequence[Path], slots: Path, flags: LayoutFlags, *, json: bool) -> None:

@@ -8,9 +8,10 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, TraceInfo
+from flashpager.base.interrupts import EXIT_INTERRUPTED
 from flashpager.base.quantities import counted
 from flashpager.cli import options
-from flashpager.cli.console import EXIT_INTERRUPTED, EXIT_UNMET, counting, err, note, print_json
+from flashpager.cli.console import EXIT_UNMET, counting, err, note, print_json
 from flashpager.record.trace import Trace
 from flashpager.verify import linux
 from flashpager.verify.emulated import ComparedCount

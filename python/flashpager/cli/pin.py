@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,24 +14,24 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row, TraceInfo
 from flashpager.base.files import appearing_whole
+from flashpager.base.interrupts import StopRequest
 from flashpager.base.quantities import counted, duration, parse_duration, parse_size, percent
 from flashpager.choose import layout as layouts
 from flashpager.choose import luck as lucks
 from flashpager.choose import pin as pins
 from flashpager.choose.reached import lines_of_choice, recorded_names
 from flashpager.cli import linking, options
-from flashpager.cli.console import note, out, print_json, print_whole, say_uncounted
+from flashpager.cli.console import counting, note, out, print_json, print_whole, say_uncounted
 from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
 from flashpager.cli.searching import (
-    ShowSearchFn,
     check_files,
     in_this_link,
+    keeping_best,
     names_or_file,
     numbers,
-    search_bar,
+    seconds_left,
     seconds_to_search,
     show_program,
-    stoppable,
 )
 from flashpager.judge import reach as reaching
 from flashpager.judge.uncounted import uncounted
@@ -220,8 +219,9 @@ class PinFlags:
         seconds: float,
         closed: Sequence[str],
         unwritable: Sequence[str],
-    ) -> tuple[Pinning, bool]:
-        """Search the best choice. Return it, and True if Ctrl-C ended the search.
+        should_continue: StopRequest,
+    ) -> Pinning:
+        """Search the best choice.
 
         ``closed`` are the functions of ``--closed`` with all that they call. ``unwritable`` are the
         units that ``--format`` cannot express: they stay in flash.
@@ -233,8 +233,14 @@ class PinFlags:
             message = f"--always {required[0]}: --format {self.format_} cannot express it"
             raise FlashpagerError(message)
         cannot = _refusing_inexpressible(self.format_, unwritable)
-        with cannot, stoppable() as should_continue, search_bar() as show:
-            pinning = pins.pin(
+        with cannot, counting("search") as show:
+
+            def progress(ratio: float, ram_bytes: int, share: float | None) -> None:
+                gain = f"{percent(ratio, 1)} of the time before so far, {ram_bytes:,} bytes of RAM"
+                at_most = seconds_left(share, seconds, self.evaluations)
+                show(share or 0.0, 0 if share is None else 1, gain if ratio < 1 else "", at_most)
+
+            return pins.pin(
                 traces,
                 design,
                 options.parsed("--ram", self.ram, parse_size),
@@ -248,10 +254,9 @@ class PinFlags:
                 holes=self.holes,
                 seconds=seconds,
                 evaluations=self.evaluations,
-                progress=show and partial(_show_progress, show),
+                progress=progress,
                 should_continue=should_continue,
             )
-            return pinning, not should_continue()
 
     def _format_with_holes(self) -> str:
         """Return the one format that has holes.
@@ -318,11 +323,6 @@ class PinFlags:
         return self.order_format
 
 
-def _show_progress(show: ShowSearchFn, ratio: float, ram_bytes: int, share: float) -> None:
-    gain = f"{percent(ratio, 1)} of the time before so far, {ram_bytes:,} bytes of RAM"
-    show(share, gain if ratio < 1 else "")
-
-
 @options.takes(PinFlags)
 @options.takes_designs(axes=options.SUMMED_AXES)
 def pin(
@@ -350,17 +350,18 @@ def pin(
     unwritable = _unwritable(linked, flags.format_)
     closed = flags.closures(opened[0].info)
     weights = numbers("--weights", flags.weights)
-    lucky = drawn_luck(traces, design, flags.luck, map_=flags.map_, weights=weights)
-    pinning, is_interrupted = flags.search(opened, design, seconds, closed, unwritable)
-    if flags.output:
-        _write(flags.output, pinning, linked, flags.format_)
-    if flags.order is not None:
-        _write_order(flags.order, pinning, linked, order_format)
-    if flags.plot is not None:
-        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
-        from flashpager.plots import pin as pictures  # noqa: PLC0415
-
-        picture.write(pictures.chart(pinning), flags.plot)
+    with keeping_best("nothing was chosen yet, so nothing is written") as should_continue:
+        lucky = drawn_luck(
+            traces,
+            design,
+            flags.luck,
+            map_=flags.map_,
+            weights=weights,
+            should_continue=should_continue,
+        )
+        pinning = flags.search(opened, design, seconds, closed, unwritable, should_continue)
+        is_interrupted = should_continue.pressed
+        _write_all(flags, pinning, linked, order_format)
     if json:
         head: dict[str, object] = {
             "version": _engine.version(),
@@ -387,6 +388,19 @@ def pin(
         for line in lines_of_choice(flags.elf, pinning, opened[0].info, linked, flags.map_):
             out.print(line, markup=False)
     _show_notes(pinning, flags, seconds, is_interrupted=is_interrupted)
+
+
+def _write_all(flags: PinFlags, pinning: Pinning, linked: Linked | None, order_format: str) -> None:
+    """Write the files that were asked for."""
+    if flags.output:
+        _write(flags.output, pinning, linked, flags.format_)
+    if flags.order is not None:
+        _write_order(flags.order, pinning, linked, order_format)
+    if flags.plot is not None:
+        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
+        from flashpager.plots import pin as pictures  # noqa: PLC0415
+
+        picture.write(pictures.chart(pinning), flags.plot)
 
 
 def _show_notes(pinning: Pinning, flags: PinFlags, seconds: float, *, is_interrupted: bool) -> None:

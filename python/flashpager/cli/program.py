@@ -12,6 +12,7 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, ProgramFile
+from flashpager.base.interrupts import stoppable
 from flashpager.base.quantities import counted, format_size, percent, significant
 from flashpager.choose.board import SuitingBoard, internal_flash, suiting_boards
 from flashpager.choose.first_answers import FewFunctions, FirstAnswers, first_answers
@@ -29,7 +30,6 @@ from flashpager.cli.console import (
 )
 from flashpager.cli.long import note_loop
 from flashpager.cli.pin import copied_text
-from flashpager.cli.searching import stoppable
 from flashpager.judge.uncounted import uncounted
 from flashpager.record import machines
 from flashpager.record.naming import is_elf

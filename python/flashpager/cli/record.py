@@ -13,8 +13,9 @@ from typing import Annotated
 import typer
 
 from flashpager._engine import FlashpagerError
+from flashpager.base.interrupts import EXIT_INTERRUPTED
 from flashpager.cli import methods, options
-from flashpager.cli.console import EXIT_INTERRUPTED, note
+from flashpager.cli.console import note
 from flashpager.cli.live import output_to_standard_error, watching
 from flashpager.cli.record_flags import RecordFlags
 from flashpager.cli.record_notes import asked_order, note_recording
@@ -55,7 +56,11 @@ def record(
         note("note: this records the virtual machine itself; --java records its program")
     start = time.monotonic()
     with _output(request) as written, watching() as progress:
-        result = recording.record(request, progress, note)
+        try:
+            result = recording.record(request, progress, note)
+        except KeyboardInterrupt:
+            note("nothing was executed yet, so no trace is kept")
+            raise
         size = written()
     note_recording(request, result, time.monotonic() - start, size)
     if result.interrupted and not result.limit:

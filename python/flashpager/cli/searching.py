@@ -1,17 +1,16 @@
 """Lists, progress, and a Ctrl-C that keeps the best result, for commands that search."""
 
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from rich.markup import escape
 
 from flashpager._engine import FlashpagerError, LayoutCoverage, TraceInfo
 from flashpager.base.files import check_writable, read_text, refuse_overwriting
+from flashpager.base.interrupts import StopRequest, stoppable
 from flashpager.base.quantities import counted, percent, split_list
-from flashpager.cli.console import err, out
+from flashpager.cli.console import note, out
 
 
 def some(option: str, text: str, noun: str) -> list[str]:
@@ -64,60 +63,26 @@ def _is_file(text: str) -> bool:
         return False
 
 
-class StopRequest:
-    """A request to end the search, made by Ctrl-C."""
-
-    def __init__(self) -> None:  # noqa: D107
-        self.pressed = False
-
-    def __call__(self) -> bool:
-        """Return True to continue."""
-        return not self.pressed
-
-
 @contextmanager
-def stoppable() -> Iterator[StopRequest]:
-    """Make the first Ctrl-C end the search, and the second the program."""
-    stop = StopRequest()
+def keeping_best(nothing: str) -> Iterator[StopRequest]:
+    """Let Ctrl-C end the work of the block early, while the block keeps what is done.
 
-    def pressed(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        if stop.pressed:
-            raise KeyboardInterrupt
-        stop.pressed = True
-
+    The block writes its results, too: until then a second Ctrl-C alone ends it. ``nothing`` is the
+    note if it ends before anything is done.
+    """
     try:
-        before = signal.signal(signal.SIGINT, pressed)
-    except ValueError:
-        # Only the main thread of a program receives the signal.
-        yield stop
-        return
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
+        with stoppable() as stop:
+            yield stop
+    except KeyboardInterrupt:
+        note(nothing)
+        raise
 
 
-#: Shows the share of a search that is done, and its gain so far in words.
-ShowSearchFn = Callable[[float, str], None]
-
-
-@contextmanager
-def search_bar() -> Iterator[ShowSearchFn | None]:
-    """Show a bar of the search on a terminal; without one, yield None."""
-    if not err.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
-
-    columns = [TextColumn("search"), BarColumn(), TextColumn("{task.fields[gain]}")]
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("search", total=1.0, gain="")
-
-        def show(share: float, gain: str) -> None:
-            bar.update(task, completed=min(share, 1.0), gain=gain)
-
-        yield show
+def seconds_left(share: float | None, seconds: float, evaluations: int | None) -> float | None:
+    """Return the most seconds that a search takes after a share of it; None if none limit it."""
+    if evaluations is not None or share is None:
+        return None
+    return max(0.0, seconds * (1 - share))
 
 
 def check_files(written: Sequence[Path], read: Sequence[Path], plot: Path | None) -> None:

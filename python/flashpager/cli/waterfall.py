@@ -5,14 +5,11 @@ from pathlib import Path
 from rich.table import Table
 
 from flashpager._engine import Design
+from flashpager.base.interrupts import stoppable
 from flashpager.base.quantities import duration, percent, significant
 from flashpager.choose import waterfall as choose
 from flashpager.choose.waterfall import Waterfall
 from flashpager.cli.console import counting, out, print_whole
-from flashpager.cli.searching import stoppable
-
-#: The parts of the work, in the order in which they are reported.
-_PARTS = (choose.PAPER, choose.PAGES, choose.ARRAY, choose.HOMES, choose.ORDER, choose.CLASSES)
 
 
 def found_waterfall(
@@ -26,8 +23,8 @@ def found_waterfall(
     """Replay the steps with a bar. Ctrl-C ends the search of an order with the best so far."""
     with stoppable() as should_continue, counting("steps") as count:
 
-        def progress(name: str, share: float) -> None:
-            count(_PARTS.index(name) + share, len(_PARTS))
+        def progress(name: str, share: float | None) -> None:
+            count(share or 0.0, 0 if share is None else 1, name)
 
         return choose.waterfall(
             trace,

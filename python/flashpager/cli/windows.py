@@ -9,7 +9,7 @@ from rich.markup import escape
 from flashpager import _engine
 from flashpager._engine import CountBounds, Design, FlashpagerError, TraceInfo, WindowedResult
 from flashpager.base.quantities import duration, significant
-from flashpager.cli.console import counting, note, out, print_json, say_uncounted
+from flashpager.cli.console import counting, note, out, part_of, print_json, say_uncounted
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 from flashpager.record.windows import captured_text, gaps_text
@@ -62,7 +62,10 @@ def simulate_windows(
 
     """
     with counting("replays") as progress:
-        results = [_engine.simulate_windows(trace.path, design, progress) for design in designs]
+        results = [
+            _engine.simulate_windows(trace.path, design, part_of(progress, number, len(designs)))
+            for number, design in enumerate(designs)
+        ]
     costs = uncounted([trace.info], designs[0])
     if json:
         print_json(

@@ -32,6 +32,7 @@ def compare_builds(
     maps: tuple[Path | None, Path | None] = (None, None),
     seed: int = 1,
     progress: Callable[[float, int], None] | None = None,
+    should_continue: Callable[[], bool] | None = None,
 ) -> BuildComparison:
     """Compare two builds of a program at the same addresses.
 
@@ -43,17 +44,20 @@ def compare_builds(
         maps: the linker maps of both; without them, functions are the units.
         seed: seed of the draws.
         progress: callback: (links replayed, links in all).
+        should_continue: function that returns False to end with the links replayed so far.
 
     Raises:
+        KeyboardInterrupt: if it is ended before enough links are replayed.
         FlashpagerError: if a trace or a map cannot be read, the builds have no function in common,
             or the design cannot execute them.
 
     """
     [a, b] = check_traces([a, b], "compare_builds")
 
-    def replayed(count: int) -> None:
+    def replayed(count: int) -> bool:
         if progress is not None:
             progress(count, draws)
+        return should_continue is None or should_continue()
 
     return _engine.compare_builds(
         (a.path, b.path), design, replayed, draws=draws, maps=maps, seed=seed

@@ -73,7 +73,7 @@ def _run(
     recorder = target.recorder
     # The handlers are installed first, so that the child does not inherit signals as ignored.
     with forwarded_signals(system=bool(request.system)) as forward, recorder.started() as child:
-        forward.child = child
+        forward.attach(child)
         limit = TimeLimit(request.seconds, request.idle_seconds, forward.stop)
         try:
             whole = recorder.read(recording, child, limit.watching(progress))
@@ -84,9 +84,10 @@ def _run(
             child.kill()
             raise
         code = child.wait()
-    failure = "" if is_over else _failure(code, whole=whole)
-    interrupted = forward.count > 0 or bool(limit.reached)
-    trace, *further = recording.finish(_ending(failure, interrupted=interrupted))
+        failure = "" if is_over else _failure(code, whole=whole)
+        interrupted = forward.count > 0 or bool(limit.reached)
+        # A signal that comes now finds no program to end, and must not lose the trace.
+        trace, *further = recording.finish(_ending(failure, interrupted=interrupted))
     info = trace.info
     if failure:
         # A recorder may know the reason of the end better than its exit status tells.

@@ -19,6 +19,14 @@ class SignalForwarder:
     system: bool
     child: subprocess.Popen[bytes] | None = None
     count: int = 0
+    #: The signal that came while the program was being started; None if none came.
+    early: int | None = None
+
+    def attach(self, child: subprocess.Popen[bytes]) -> None:
+        """Begin to forward signals to a program, with the one that came while it started."""
+        self.child = child
+        if self.early is not None:
+            self._send(self.early)
 
     def stop(self) -> None:
         """End the program as Ctrl-C would."""
@@ -29,7 +37,8 @@ class SignalForwarder:
         """Handle a signal of our own."""
         self.count += 1
         if self.child is None:
-            raise KeyboardInterrupt
+            # An exception in the middle of a start would leave the program running.
+            self.early = number
         self._send(number)
 
     def _send(self, number: int) -> None:

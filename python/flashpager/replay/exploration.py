@@ -12,6 +12,7 @@ import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Row
+from flashpager.base.interrupts import StopRequest, stoppable
 from flashpager.record.trace import Trace, check_traces
 from flashpager.replay import table
 from flashpager.replay.cells import Cell, CellRowsFn, cells_of
@@ -106,7 +107,8 @@ def explore_designs(
     if cluster is not None and todo:
         run_on_cluster(cluster, todo, finish)
     elif todo:
-        _run_here(todo, finish, progressing.worked)
+        with stoppable() as stop:
+            _run_here(todo, finish, progressing.worked, stop)
     order = [place for cell in cells for place in cell.places]
     # Rows are sorted by trace, and within a trace by the order of the space.
     whole = pl.concat([pieces[id(cell)] for cell in cells])
@@ -170,7 +172,10 @@ def _work(cell: Cell) -> float:
 
 
 def _run_here(
-    cells: Sequence[Cell], finish: CellRowsFn, worked: Callable[[Trace, float], None]
+    cells: Sequence[Cell],
+    finish: CellRowsFn,
+    worked: Callable[[Trace, float], None],
+    stop: StopRequest,
 ) -> None:
     by_trace: dict[int, list[Cell]] = {}
     for cell in cells:
@@ -187,14 +192,17 @@ def _run_here(
             cell_of: list[Cell] = cell_of,
             trace: Trace = trace,
         ) -> None:
-            # All rows belong to one cell. Without rows this is a progress report.
+            # All rows belong to one cell. Without rows this is a progress report. Only then may
+            # Ctrl-C end the replays: rows of a finished pass are kept in any case.
             if not rows:
+                stop.check()
                 worked(trace, finished / total)
                 return
             cell = cell_of[rows[0][0]]
             finish(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], trace.name))
 
         _engine.explore(trace.path, designs, take, warm_up=trace.info.warm_up)
+        stop.check()
 
 
 def _index(indexed: tuple[int, Row]) -> int:

@@ -510,7 +510,7 @@ def page(
                 stderr=subprocess.DEVNULL if silent else None,
             ) as child,
         ):
-            forward.child = child
+            forward.attach(child)
             theirs.close()
             # Were the program to close it, pages that are missing would be zeros.
             with suppress(OSError):

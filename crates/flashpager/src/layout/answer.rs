@@ -13,6 +13,8 @@ pub struct LayoutProgress {
     pub cache_page_bytes: u32,
     /// Time of the best order so far over the time before.
     pub time_ratio: f64,
+    /// Share of the search's evaluations that is done; 0 if time limits the search.
+    pub evaluated_share: f64,
 }
 
 /// An order of the units for a cache page, and its result.

@@ -41,11 +41,15 @@ pub(super) struct EvaluationBudget<'a> {
     pub(super) evaluations: Evaluations,
     /// Returns true if the search is to end early.
     pub(super) stopped: &'a (dyn Fn() -> bool + Sync),
+    /// Receives the share of the phase that is done, from any chain.
+    pub(super) done: &'a (dyn Fn(f64) + Sync),
 }
 
 impl Budget for EvaluationBudget<'_> {
     fn used(&self, evaluations: u64) -> f64 {
-        if (self.stopped)() { 1.0 } else { self.evaluations.used(evaluations) }
+        let used = self.evaluations.used(evaluations);
+        (self.done)(used.min(1.0));
+        if (self.stopped)() { 1.0 } else { used }
     }
 }
 

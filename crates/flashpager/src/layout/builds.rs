@@ -15,11 +15,10 @@ use flashpager_layout::{
     Build, JointUnits, MatchNames, MatchedBuilds, PieceSequence, Unit, UnitPlacement, Units,
 };
 use flashpager_replay::{Events, Fault, FaultClass, replay};
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::luck::{DrawKind, LinkDraws, executed_lengths};
+use super::luck::{DrawKind, LinkDraws, LinkReplays, executed_lengths};
 use super::program::recorded_units;
 use super::request::check_is_sum;
 use super::traces::{TraceSet, check_reads_pass};
@@ -28,7 +27,7 @@ use crate::design::Design;
 /// The fewest draws whose interval is of use.
 const FEWEST_DRAWS: u32 = 5;
 const MOST_DRAWS: u32 = 100_000;
-/// Draws that are replayed between two reports of progress.
+/// Draws that are made at once, and then replayed in parallel.
 const CHUNK: usize = 8;
 /// Marks of the clones that a compiler makes of a function, with a number or a hash behind each.
 const CLONES: [&str; 4] = ["constprop", "isra", "lto_priv", "llvm"];
@@ -120,11 +119,12 @@ pub struct BuildComparison {
     pub notes: Vec<String>,
 }
 
-/// Compares two builds. Progress is the number of links replayed so far.
+/// Compares two builds. Progress is the number of links replayed so far. Once `should_continue`
+/// returns false, the answer is that of the links replayed until then.
 ///
 /// # Errors
 /// If a trace cannot be read or has no units that can move, the builds share no unit, or a design
-/// cannot execute a trace.
+/// cannot execute a trace. [`Error::Interrupted`] if it is stopped before enough links.
 pub fn compare_builds(
     request: &BuildsRequest,
     should_continue: &(dyn Fn() -> bool + Sync),
@@ -155,20 +155,21 @@ pub fn compare_builds(
     let [time_a_ns, time_b_ns] = [a.linked()?.time_ns, b.linked()?.time_ns];
     let mut random = SplitMix64::new(request.seed);
     let mut sums = DrawnSums::new(&builds);
+    let mut replays = LinkReplays::new(should_continue, progress);
     for first in (0..request.draws as usize).step_by(CHUNK) {
-        if !should_continue() {
-            return Err(Error::Interrupted);
-        }
         let end = (first + CHUNK).min(request.draws as usize);
         // A's link and B's link in turn.
         let links =
             (first..end).map(|number| Ok((number % 2, draws[number % 2].draw(&mut random)?)));
         let links = links.collect::<Result<Vec<(usize, UnitPlacement)>>>()?;
-        let pairs = links.par_iter().map(|(base, link)| pair_at(&builds, &joint[*base], link));
-        for pair in pairs.collect::<Result<Vec<[DrawnTime; 2]>>>()? {
-            sums.add(&pair);
+        let pairs = replays.of(&links, |(base, link)| pair_at(&builds, &joint[*base], link))?;
+        pairs.iter().for_each(|pair| sums.add(pair));
+        if replays.is_stopped {
+            break;
         }
-        progress(end as u32);
+    }
+    if sums.drawn_ns.len() < FEWEST_DRAWS as usize {
+        return Err(Error::Interrupted);
     }
     let link_ratio = time_b_ns / time_a_ns;
     let code = sums.code();

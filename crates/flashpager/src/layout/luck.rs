@@ -6,6 +6,7 @@
 //! recorded link is compared with them.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use flashpager_base::random::SplitMix64;
 use flashpager_base::{Error, ProgressFn, Result, named};
@@ -30,7 +31,7 @@ const MOST_STEPS: usize = 16;
 const SHIFT_END_BYTES: u32 = 4096;
 /// The most draws at once.
 const MOST_DRAWS: u32 = 100_000;
-/// Draws that are replayed between two reports of progress.
+/// Draws that are made at once, and then replayed in parallel.
 const CHUNK: usize = 16;
 /// Resamples from which the error of a quantile is taken.
 const RESAMPLES: usize = 200;
@@ -115,11 +116,12 @@ pub struct Luck {
     pub coverage: Coverage,
 }
 
-/// Draws links and replays them. Progress is the number of links replayed so far.
+/// Draws links and replays them. Progress is the number of links replayed so far. Once
+/// `should_continue` returns false, the answer is that of the links replayed until then.
 ///
 /// # Errors
 /// If the traces are of several images, a trace cannot be read or has no units that can move, or a
-/// design cannot execute a trace.
+/// design cannot execute a trace. [`Error::Interrupted`] if it is stopped before the first link.
 pub fn luck(
     request: &LuckRequest,
     should_continue: &(dyn Fn() -> bool + Sync),
@@ -139,38 +141,37 @@ pub fn luck(
     let folded = FoldedTrace::of_all(traces.training())?;
     let rows = replayed_at(&recorded, &units, &designs, &folded)?;
     let time_ns = times_ns(&rows, designs.len(), &weights);
+    let sequences =
+        traces.training().map(|(_, trace)| PieceSequence::of(&units, trace, should_continue));
+    let coverage = Coverage {
+        movable: units.movable().len(),
+        executed_share: executed_share(&units, &sequences.collect::<Result<Vec<_>>>()?),
+        notes,
+    };
 
     let mut random = SplitMix64::new(request.seed);
     let draws = LinkDraws::new(&units, executed_lengths(&units, &executed), request.kind);
     let mut drawn_ns = vec![Vec::new(); designs.len()];
+    let mut replays = LinkReplays::new(should_continue, progress);
     let mut left = request.draws as usize;
-    while left > 0 {
-        if !should_continue() {
-            return Err(Error::Interrupted);
-        }
+    while left > 0 && !replays.is_stopped {
         let links = (0..CHUNK.min(left)).map(|_| draws.draw(&mut random));
         let links = links.collect::<Result<Vec<UnitPlacement>>>()?;
         left -= links.len();
-        let times = links.par_iter().map(|link| {
+        let times = replays.of(&links, |link| {
             let rows = replayed_at(link, &units, &designs, &folded)?;
             Ok(times_ns(&rows, designs.len(), &weights))
-        });
-        for times in times.collect::<Result<Vec<Vec<f64>>>>()? {
+        })?;
+        for times in times {
             drawn_ns.iter_mut().zip(times).for_each(|(drawn, time)| drawn.push(time));
         }
-        progress(request.draws - left as u32);
+    }
+    if drawn_ns.iter().any(Vec::is_empty) {
+        return Err(Error::Interrupted);
     }
     let by_design = rows.chunks(weights.len()).zip(time_ns).zip(drawn_ns);
     let design_luck = |((rows, time_ns), drawn_ns): ((&[ResultRow], f64), Vec<f64>)| {
         DesignLuck::new(rows.to_vec(), time_ns, drawn_ns, request.seed)
-    };
-    let sequences =
-        traces.training().map(|(_, trace)| PieceSequence::of(&units, trace, should_continue));
-    let sequences = sequences.collect::<Result<Vec<_>>>()?;
-    let coverage = Coverage {
-        movable: units.movable().len(),
-        executed_share: executed_share(&units, &sequences),
-        notes,
     };
     Ok(Luck { kind: request.kind, designs: by_design.map(design_luck).collect(), coverage })
 }
@@ -186,6 +187,49 @@ impl LuckRequest {
         }
         self.designs.iter().try_for_each(|design| design.check_plain_store("draw links"))?;
         check_weights(self.traces.iter().map(|(_, weight)| weight))
+    }
+}
+
+/// Replays drawn links on all cores, until it is stopped.
+pub(super) struct LinkReplays<'a> {
+    should_continue: &'a (dyn Fn() -> bool + Sync),
+    /// Receives the number of links replayed so far.
+    progress: ProgressFn<'a, u32>,
+    replayed: AtomicU32,
+    /// True once `should_continue` has returned false.
+    pub(super) is_stopped: bool,
+}
+
+impl<'a> LinkReplays<'a> {
+    /// Begins without a link.
+    pub(super) fn new(
+        should_continue: &'a (dyn Fn() -> bool + Sync),
+        progress: ProgressFn<'a, u32>,
+    ) -> Self {
+        Self { should_continue, progress, replayed: AtomicU32::new(0), is_stopped: false }
+    }
+
+    /// Replays `links`. Returns their results in order; only those of the first links if it is
+    /// stopped meanwhile.
+    ///
+    /// # Errors
+    /// The errors of `replay`.
+    pub(super) fn of<L: Sync, T: Send>(
+        &mut self,
+        links: &[L],
+        replay: impl Fn(&L) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let replayed = links.par_iter().map(|link| {
+            if !(self.should_continue)() {
+                return Ok(None);
+            }
+            let result = replay(link)?;
+            (self.progress)(self.replayed.fetch_add(1, Ordering::Relaxed) + 1);
+            Ok(Some(result))
+        });
+        let replayed: Vec<Option<T>> = replayed.collect::<Result<_>>()?;
+        self.is_stopped = replayed.iter().any(Option::is_none);
+        Ok(replayed.into_iter().map_while(|result| result).collect())
     }
 }
 

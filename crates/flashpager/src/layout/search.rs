@@ -1,6 +1,8 @@
 //! The search for an order: all cache pages a little, the better ones more, the best one to the
 //! end.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_layout::{
     Annealer, Baseline, Cooling, Evaluations, LayoutTask, Order, PieceSequence, Profile,
@@ -196,6 +198,49 @@ struct Phases<'l> {
     evaluations: u64,
 }
 
+/// The progress of one phase, which two threads report: its best time, and the evaluations done.
+struct PhaseProgress<'p> {
+    cache_page_bytes: u32,
+    /// Bits of the time of the best order so far over the time before.
+    time_ratio: AtomicU64,
+    /// Bits of the share of all evaluations that is done. The bits of floats that are not negative
+    /// are ordered as their values are.
+    evaluated_share: AtomicU64,
+    progress: ProgressFn<'p, LayoutProgress>,
+}
+
+impl<'p> PhaseProgress<'p> {
+    fn new(
+        cache_page_bytes: u32,
+        time_ratio: f64,
+        evaluated_share: f64,
+        progress: ProgressFn<'p, LayoutProgress>,
+    ) -> Self {
+        let bits = |value: f64| AtomicU64::new(value.to_bits());
+        let (time_ratio, evaluated_share) = (bits(time_ratio), bits(evaluated_share));
+        Self { cache_page_bytes, time_ratio, evaluated_share, progress }
+    }
+
+    fn found(&self, time_ratio: f64) {
+        self.time_ratio.store(time_ratio.to_bits(), Ordering::Relaxed);
+        self.report();
+    }
+
+    fn evaluated(&self, share: f64) {
+        self.evaluated_share.fetch_max(share.to_bits(), Ordering::Relaxed);
+        self.report();
+    }
+
+    fn report(&self) {
+        let value = |bits: &AtomicU64| f64::from_bits(bits.load(Ordering::Relaxed));
+        (self.progress)(LayoutProgress {
+            cache_page_bytes: self.cache_page_bytes,
+            time_ratio: value(&self.time_ratio),
+            evaluated_share: value(&self.evaluated_share),
+        });
+    }
+}
+
 impl Phases<'_> {
     /// Searches on from the best order of `page` with a `share` of the limit. The seed differs by
     /// `round`.
@@ -207,15 +252,17 @@ impl Phases<'_> {
         round: u64,
     ) -> Result<()> {
         let cache_page_bytes = page.page.cache_page_bytes();
-        let report = |time_ratio| (self.progress)(LayoutProgress { cache_page_bytes, time_ratio });
-        report(page.cost);
-        let seed = self.seed.wrapping_mul(31).wrapping_add(round);
         let from = self.used;
+        let now = PhaseProgress::new(cache_page_bytes, page.cost, from, self.progress);
+        now.report();
+        let report = |time_ratio| now.found(time_ratio);
+        let seed = self.seed.wrapping_mul(31).wrapping_add(round);
         self.used += share;
         let SearchResult { order, cost, evaluations, .. } = match *self.limit {
             SearchLimit::Evaluations { all, stopped } => {
                 let evaluations = Evaluations((share * all as f64 / 2.0) as u64);
-                let budget = EvaluationBudget { evaluations, stopped };
+                let done = |used| now.evaluated(from + share * used);
+                let budget = EvaluationBudget { evaluations, stopped, done: &done };
                 page.search.anneal(&page.best, cooling, seed, &budget, &report)?
             }
             SearchLimit::Share(share) => {

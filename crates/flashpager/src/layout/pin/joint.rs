@@ -105,7 +105,7 @@ impl OrderSearch<'_> {
         let SearchResult { order, evaluations, .. } = match clock.limit {
             SearchLimit::Evaluations { all, stopped } => {
                 let evaluations = Evaluations((clock.assign(share) * all as f64 / 2.0) as u64);
-                let budget = EvaluationBudget { evaluations, stopped };
+                let budget = EvaluationBudget { evaluations, stopped, done: &|_| () };
                 search.anneal(&begin, cooling, 1, &budget, progress)?
             }
             SearchLimit::Share(used) => {
