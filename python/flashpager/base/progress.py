@@ -37,9 +37,10 @@ class TimeLeft:
         """Return the seconds left when ``share`` of all is done; None if it is too early to say."""
         passed = self.passed
         if self._before is None:
-            # Work that is done so early was done by an earlier call, or is quick. The pace is that
-            # of the work after it, whose time begins here.
-            self._before = (passed, share) if passed < _AT_ONCE_SECONDS else (0.0, 0.0)
+            # Work that is done so early was done by an earlier call, or is quick. A report of no
+            # work says that it begins. The pace is that of the work after it, from here on.
+            begins = passed < _AT_ONCE_SECONDS or share == 0
+            self._before = (passed, share) if begins else (0.0, 0.0)
         if share - self._before[1] < _LEAST_SHARE:
             return None
         if self._first is None:

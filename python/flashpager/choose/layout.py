@@ -80,8 +80,10 @@ def layout(
     def used_share(page: int, ratio: float, evaluated: float) -> float:
         # The first call starts the time: preparation does not count as search time.
         elapsed = timer.elapsed_share()
-        if progress is not None:
-            progress(page, ratio, elapsed if evaluations is None else evaluated)
+        if progress is not None and evaluations is not None:
+            progress(page, ratio, evaluated if elapsed else 0.0)
+        elif progress is not None:
+            progress(page, ratio, elapsed)
         return timer.used_share(elapsed)
 
     return _engine.lay_out(
