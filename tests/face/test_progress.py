@@ -4,10 +4,13 @@ The clock is the processor time of this process, which grows with the work and h
 of the machine. A busy machine disturbs some runs; a wrong estimate is wrong in every run.
 """
 
+import io
+import re
 import time
 from collections.abc import Callable
 
 import pytest
+from rich.console import Console
 
 import flashpager as flashpager_api
 from flashpager import _engine
@@ -299,3 +302,17 @@ def test_parts_of_several_replays() -> None:
     progress(0, 3)
     progress(3, 3)
     assert seen == [0.25, 0.5]
+
+
+@pytest.mark.parametrize("width", [40, 120])
+def test_a_narrow_terminal_has_the_time_left(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """A bar fits into the terminal, and leaves out the gain before the time left."""
+    shown = io.StringIO()
+    terminal = Console(file=shown, force_terminal=True, width=width, color_system=None)
+    monkeypatch.setattr(console, "err", terminal)
+    with console.counting("search") as report:
+        report(0.25, 1, "page 64: 97.1 % of the time before so far", 45.0)
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.getvalue()).replace("\r", "\n").split("\n")
+    assert max(map(len, lines)) <= width
+    assert any("25%" in line and "at most 45 s left" in line for line in lines)
+    assert any("of the time before" in line for line in lines) == (width == 120)

@@ -26,6 +26,8 @@ _WIDEST = 1000
 
 #: Most columns of a progress bar.
 _WIDEST_BAR = 40
+#: Columns of a terminal from which on a bar also describes the best result so far.
+_WIDTH_FOR_GAIN = 80
 
 #: Seconds after which progress is printed if there is no terminal.
 QUIET_SECONDS = 10.0
@@ -141,8 +143,9 @@ def counting(counted: str, designs: int | None = None) -> Iterator[ProgressFn]:
         BarColumn(bar_width=min(_WIDEST_BAR, err.width // 4)),
         TaskProgressColumn(),
         TextColumn("{task.fields[left]}", markup=False),
-        TextColumn("{task.fields[gain]}", markup=False),
     ]
+    if err.width >= _WIDTH_FOR_GAIN:
+        columns.append(TextColumn("{task.fields[gain]}", markup=False))
     with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task(counted, total=None, gain="", left="")
         time_left = TimeLeft()
@@ -169,7 +172,9 @@ def counting(counted: str, designs: int | None = None) -> Iterator[ProgressFn]:
         yield report
 
 
-def part_of(progress: ProgressFn, number: int, parts: int) -> Callable[[float, int], None]:
+def part_of(
+    progress: Callable[[float, float], None], number: int, parts: int
+) -> Callable[[float, int], None]:
     """Return a callback for the progress of one of several equal parts; ``number`` is 0 first."""
     return lambda finished, total: progress(number * total + finished, parts * total)
 
