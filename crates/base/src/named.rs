@@ -60,12 +60,13 @@ macro_rules! named {
 /// Finds the value named `text` in `all`; `unknown` begins the message of the error.
 #[doc(hidden)]
 pub fn find_named<T: Copy>(unknown: &str, text: &str, all: &[(&'static str, T)]) -> Result<T> {
-    let names = || all.iter().map(|(name, _)| *name);
     all.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
-        Error::design(format!(
-            "{unknown} '{text}'{} (known: {})",
-            did_you_mean(text, names()),
-            names().collect::<Vec<_>>().join(", ")
-        ))
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        unknown_name(unknown, text, &names)
     })
+}
+
+fn unknown_name(unknown: &str, text: &str, names: &[&str]) -> Error {
+    let near = did_you_mean(text, names.iter().copied());
+    Error::design(format!("{unknown} '{text}'{near} (known: {})", names.join(", ")))
 }

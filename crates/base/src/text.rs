@@ -3,8 +3,11 @@
 /// Makes text from a file fit for a message: one line of at most 200 characters, without control
 /// characters.
 pub fn shown(text: impl std::fmt::Display) -> String {
+    one_line(&text.to_string())
+}
+
+fn one_line(text: &str) -> String {
     const MAX_CHARACTERS: usize = 200;
-    let text = text.to_string();
     let mut characters = text.trim().chars();
     let mut shown: String = characters
         .by_ref()
@@ -24,9 +27,13 @@ pub fn shown(text: impl std::fmt::Display) -> String {
 /// Phrases the names among `known` nearest to `name` as a question for the end of an error message;
 /// empty if none is near.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    // One copy of what follows serves all kinds of iterators.
+    nearest(name, &mut known.into_iter())
+}
+
+fn nearest(name: &str, known: &mut dyn Iterator<Item = &str>) -> String {
     let wanted = name.to_lowercase();
     let mut near: Vec<(f64, &str)> = known
-        .into_iter()
         .map(|candidate| {
             let other = candidate.to_lowercase();
             let score =
