@@ -318,35 +318,61 @@ fn descriptions_from_strangers_do_no_harm() {
     assert!(!lines.unwrap_err().to_string().contains(char::is_control));
 }
 
-/// The description of the program that runs the tests: it has lines, and may have a build id.
-#[inline(never)]
-fn own_program() -> (Vec<u8>, TraceInfo) {
-    let path = std::env::current_exe().unwrap();
+/// A program with lines, one function of which is inlined in another.
+const PROGRAM: &str = "
+static inline int squared(int number) {
+    return number * number;
+}
+
+int sum_of_squares(const int *numbers, int count) {
+    int sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += squared(numbers[i]);
+    return sum;
+}
+
+int main(int argc, char **argv) {
+    const int numbers[] = {3, 4, argc};
+    return sum_of_squares(numbers, 3) == 25;
+}
+";
+
+/// Compiles [`PROGRAM`] with the compiler that links the tests, and describes it.
+fn program_with_lines(folder: &Path, dwarf: &str) -> (Vec<u8>, TraceInfo) {
+    let (source, path) = (folder.join("squares.c"), folder.join("squares"));
+    std::fs::write(&source, PROGRAM).unwrap();
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-O1", dwarf, "-o"]).args([&path, &source]);
+    assert!(compiler.status().unwrap().success());
     let elf = flashpager::binary::elf::ElfFile::read(&path).unwrap();
     let image = elf.place(&path, &[".text".into()], 0).unwrap();
     (std::fs::read(&path).unwrap(), TraceInfo { images: vec![image], ..TraceInfo::default() })
 }
 
 fn by_line(path: PathBuf, info: &TraceInfo) -> Result<Attribution> {
-    let start = info.images[0].symbols.iter().find(|s| s.name.contains("own_program")).unwrap();
+    let start = info.images[0].symbols.iter().find(|s| s.name == "sum_of_squares").unwrap();
     let trace = MemoryTrace::new(vec![run(start.offset, start.bytes.max(64))]);
     attribute(&trace, info, &design("sequential", "lru"), GroupBy::Line, &[path], &|| true)
 }
 
 #[test]
 fn damaged_programs_give_an_error_or_lines() {
-    let (bytes, info) = own_program();
+    for dwarf in ["-gdwarf-4", "-gdwarf-5"] {
+        damaged_program_gives_an_error_or_lines(dwarf);
+    }
+}
+
+fn damaged_program_gives_an_error_or_lines(dwarf: &str) {
+    let folder = TempDir::new().unwrap();
+    let (bytes, info) = program_with_lines(folder.path(), dwarf);
     let attribution = by_line(info.images[0].path.clone().into(), &info).unwrap();
     let own = attribution
         .owners
         .iter()
-        .find(|o| o.info.file.as_deref().is_some_and(|f| f.ends_with(file!())));
-    assert!(
-        own.is_some_and(|o| o.info.function.as_deref().unwrap_or_default().contains("own_program"))
-    );
+        .find(|o| o.info.file.as_deref().is_some_and(|f| f.ends_with("squares.c")));
+    assert!(own.is_some_and(|o| o.info.function.as_deref() == Some("sum_of_squares")));
 
     // Only sections of debug information, so that the damage hits them.
-    let folder = TempDir::new().unwrap();
     let whole = folder.path().join("debug");
     let copied = std::process::Command::new("objcopy")
         .args(["--only-keep-debug"])
