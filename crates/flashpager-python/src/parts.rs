@@ -217,7 +217,7 @@ view! {
 }
 
 /// A part's file, read and checked.
-#[derive(Clone, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartFileCheck {
     part: Option<part::Part>,
     complaints: Vec<part::Complaint>,

@@ -40,11 +40,12 @@ pub fn raise(error: Error) -> PyErr {
     }
 }
 
-/// A hash of the JSON of a value: equal values have equal hashes.
-pub fn hash<T: serde::Serialize>(value: &T) -> u64 {
+/// A hash of the `Debug` text of a value: equal values have equal hashes. The engine has that text
+/// compiled, so that the classes need no further code.
+pub fn hash(value: &dyn std::fmt::Debug) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    serde_json::to_string(value).unwrap_or_default().hash(&mut hasher);
+    format!("{value:?}").hash(&mut hasher);
     hasher.finish()
 }
 
@@ -93,21 +94,48 @@ pub fn run<T: Send, P: Send + Copy>(
     mut show: impl FnMut(Python<'_>, P) -> PyResult<()>,
     work: impl FnOnce(&(dyn Fn() -> bool + Sync), ProgressFn<'_, P>) -> Result<T> + Send,
 ) -> PyResult<T> {
-    let stop = AtomicBool::new(false);
     let latest = Mutex::new(None::<P>);
-    let (finished, mut wait) = mpsc::channel();
-    let should_continue = || !stop.load(Ordering::Relaxed);
     let progress = |now: P| {
         if let Ok(mut latest) = latest.lock() {
             *latest = Some(now);
         }
     };
+    let mut show_latest = |py: Python<'_>| {
+        // The progress is not taken out: `show` is called again even if nothing has changed, so
+        // that it can measure time.
+        let now = latest.lock().ok().and_then(|latest| *latest);
+        now.map_or(Ok(()), |now| show(py, now))
+    };
+    let mut result = None;
+    let work = |should_continue: &(dyn Fn() -> bool + Sync)| {
+        result = Some(work(should_continue, &progress));
+    };
+    run_beside(py, &mut show_latest, Box::new(work))?;
+    result.ok_or_else(internal_error)?.map_err(raise)
+}
+
+fn internal_error() -> PyErr {
+    FlashpagerError::new_err("internal error; please report it")
+}
+
+/// Work without the interpreter lock. It is given a callback that returns false if it should stop.
+type Work<'a> = Box<dyn FnOnce(&(dyn Fn() -> bool + Sync)) + Send + 'a>;
+
+/// The part of [`run`] that is the same for all types, and is compiled once.
+fn run_beside(
+    py: Python<'_>,
+    show: &mut dyn FnMut(Python<'_>) -> PyResult<()>,
+    work: Work<'_>,
+) -> PyResult<()> {
+    let stop = AtomicBool::new(false);
+    let (finished, mut wait) = mpsc::channel();
+    let should_continue = || !stop.load(Ordering::Relaxed);
     let mut raised = None;
     let result = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             // The worker owns the sender, so that a panic drops it and ends the wait, too.
             let _finished: mpsc::Sender<()> = finished;
-            work(&should_continue, &progress)
+            work(&should_continue);
         });
         let mut is_running = || {
             // The borrow is unique, as a receiver can be sent to a thread but not shared.
@@ -115,10 +143,7 @@ pub fn run<T: Send, P: Send + Copy>(
             wait.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout)
         };
         while py.detach(&mut is_running) {
-            // The progress is not taken out: `show` is called again even if nothing has changed, so
-            // that it can measure time.
-            let now = latest.lock().ok().and_then(|latest| *latest);
-            let outcome = py.check_signals().and_then(|()| now.map_or(Ok(()), |now| show(py, now)));
+            let outcome = py.check_signals().and_then(|()| show(py));
             if let (Err(error), true) = (outcome, raised.is_none()) {
                 raised = Some(error);
                 stop.store(true, Ordering::Relaxed);
@@ -126,12 +151,10 @@ pub fn run<T: Send, P: Send + Copy>(
         }
         py.detach(|| worker.join())
     });
-    if let Some(error) = raised {
-        return Err(error);
-    }
-    match result {
-        Ok(result) => result.map_err(raise),
-        Err(_) => Err(FlashpagerError::new_err("internal error; please report it")),
+    match (raised, result) {
+        (Some(error), _) => Err(error),
+        (None, Ok(())) => Ok(()),
+        (None, Err(_)) => Err(internal_error()),
     }
 }
 
