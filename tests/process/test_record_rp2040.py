@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flashpager.record import rp2040js
+from flashpager.record import machines, rp2040js
 from tests import tools
 from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, process, runs_of
 from tests.programs import x86_loop
@@ -346,16 +346,76 @@ def test_invalid_code_ends_the_run(tmp_path: Path, source: str, words: str) -> N
     assert info_of(trace)["instructions"] > 0
 
 
-def test_boot_rom(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_elf", [False, True])
+def test_boot_rom(tmp_path: Path, *, is_elf: bool) -> None:
     """With the boot ROM a call into it is executed, outside of the placed image."""
     rom = tmp_path / "rom.bin"
     # The ROM is full of bx lr; only the first one is called.
-    rom.write_bytes(bytes.fromhex("7047") * 8192)
+    if is_elf:
+        rom = firmware(tmp_path, ".thumb\n.rept 8192\nbx lr\n.endr\n", name="rom", address=0)
+    else:
+        rom.write_bytes(bytes.fromhex("7047") * 8192)
     elf = firmware(tmp_path, ROM.replace("bx r0", "blx r0\n b good"))
     trace = tmp_path / "t.trace"
     record(trace, elf, system=f"rp2040js --boot-rom {rom}")
     assert info_of(trace)["ending"] == "complete"
     assert info_of(trace)["outside_instructions"] == 1
+
+
+def test_auto_takes_the_boot_rom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a program of the Pico SDK, auto takes the boot ROM, and a refusal says where it is."""
+    monkeypatch.chdir(tmp_path)
+    calling = ROM.replace("bx r0", "blx r0\n b good").replace("start:", "rom_funcs_lookup:\nstart:")
+    elf = firmware(tmp_path, calling)
+    refusal = fails("record", "--no-reads", "--system", "auto", "-o", "t.trace", elf)
+    assert "--boot-rom b2.elf': there is no b2.elf" in refusal
+    assert "curl -LO https://" in refusal
+    # A program that does not call the ROM needs none.
+    plain = firmware(tmp_path, calling.replace("rom_funcs_lookup", "other"), name="plain")
+    assert machines.automatic(plain) == "rp2040js"
+    rom = firmware(tmp_path, ".thumb\n.rept 8192\nbx lr\n.endr\n", name="b2", address=0)
+    assert rom.name == "b2.elf"
+    record(tmp_path / "t.trace", elf, system="auto")
+    assert machines.automatic(elf) == "rp2040js --boot-rom b2.elf"
+    assert info_of(tmp_path / "t.trace")["ending"] == "complete"
+
+
+def test_a_rom_of_another_address_is_refused(tmp_path: Path) -> None:
+    """An ELF file that has nothing at the address of the ROM is refused."""
+    elf = firmware(tmp_path, ROM)
+    trace = tmp_path / "t.trace"
+    done = subprocess.run(
+        [COMMAND, "record", "--system", f"rp2040js --boot-rom {elf}", "-o", trace, elf],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "has nothing at address 0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "name", "ending"),
+    [
+        (0, "_exit", "complete"),
+        (3, "_exit", {"failed": "exit status 3"}),
+        (0, "leaves", {"failed": "exit status 1"}),
+    ],
+)
+def test_a_program_of_the_pico_sdk_ends(
+    tmp_path: Path, status: int, name: str, ending: str | dict[str, str]
+) -> None:
+    """The SDK's _exit ends the run with its status; another breakpoint ends it as a failure."""
+    body = f"start: movs r0, #{status}\n bl {name}\n.thumb_func\n{name}: bkpt 0\n b {name}\n"
+    elf = firmware(tmp_path, f"{VECTORS}\n.thumb_func\n{body}.thumb_func\ntick: bx lr\n")
+    trace = tmp_path / "t.trace"
+    subprocess.run(
+        [COMMAND, "record", "--no-reads", "--system", "rp2040js", "-o", trace, elf],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert info_of(trace)["ending"] == ending
 
 
 def test_usb(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, ProgramFile
-from flashpager.record.rp2040js import Rp2040js, is_uf2
+from flashpager.record.rp2040js import Rp2040js, is_uf2, system_of
 from flashpager.record.simavr import Simavr
 
 #: Value of ``--system`` for the first machine that suits the firmware.
@@ -233,7 +233,9 @@ def suiting(firmware: Path, program: ProgramFile) -> list[SuitingMachine]:
     machines = []
     # The boot code of an RP2040 lies where others have their vectors.
     if _RP2040.runs(program):
-        machines.append(SuitingMachine(Rp2040js.name, _missing_rp2040js(program)))
+        system, without = system_of(firmware)
+        obstacle = Rp2040js.missing(program.architecture) or without
+        machines.append(SuitingMachine(system, "" if obstacle is None else obstacle.remedy))
     emulated = [machine for machine in MACHINES if machine.runs(program, _stack(firmware, machine))]
     machines += [SuitingMachine(machine.command, _missing(machine)) for machine in emulated]
     microcontrollers = [machine.mcu for machine in emulated if machine.mcu]
@@ -283,11 +285,6 @@ def no_machine(program: ProgramFile) -> str:
         f"no emulator known here has a machine for {name} with memory{location}; if yours has one, "
         "name it with --system, else import a trace of another tool ('flashpager trace import')"
     )
-
-
-def _missing_rp2040js(program: ProgramFile) -> str:
-    obstacle = Rp2040js.missing(program.architecture)
-    return "" if obstacle is None else obstacle.remedy
 
 
 def _missing_simavr() -> str:

@@ -8,7 +8,7 @@
 //
 //   --pipe FD          where the stream goes
 //   --reads START-END  data reads that touch these addresses are told, too; may be there several times
-//   --boot-rom FILE    the chip's ROM, 16 KB; without it a call into it ends the run
+//   --boot-rom FILE    the chip's ROM, as 16 KB or an ELF file; without it a call into it ends the run
 //   --usb FILE         a host is on the USB port: it opens the serial port that the firmware has,
 //                      sends a line of this file for each line that comes back, which it prints
 //
@@ -26,6 +26,8 @@ const FLASH_END = 0x11000000;
 const RAM = 0x20000000;
 const RAM_END = 0x20042000;
 const ROM_END = 0x4000;
+// Type of an ELF section with symbols.
+const SYMBOL_TABLE = 2;
 const BOOT2_BYTES = 256;
 // How one core starts the other, among what SIO has.
 const FIFO_WR = 0x54;
@@ -87,9 +89,35 @@ function reportSecondCore() {
   secondCoreIsReported = true;
 }
 
+function isElf(file) {
+  return file.length >= 52 && file.readUInt32BE(0) === 0x7f454c46;
+}
+
+// Return the address of a function by its name in an ELF file, or null.
+function addressOf(name, file) {
+  if (!isElf(file)) return null;
+  const [at, size, count] = [file.readUInt32LE(32), file.readUInt16LE(46), file.readUInt16LE(48)];
+  const field = (section, offset) => {
+    const place = at + section * size + offset;
+    return place + 4 <= file.length ? file.readUInt32LE(place) : 0;
+  };
+  for (let section = 0; section < count; section++) {
+    if (field(section, 4) !== SYMBOL_TABLE) continue;
+    const names = field(field(section, 24), 16);
+    const end = Math.min(field(section, 16) + field(section, 20), file.length);
+    for (let symbol = field(section, 16); symbol + 16 <= end; symbol += 16) {
+      const start = names + file.readUInt32LE(symbol);
+      if (file.toString('latin1', start, start + name.length + 1) === `${name}\0`) {
+        return file.readUInt32LE(symbol + 4) & ~1;
+      }
+    }
+  }
+  return null;
+}
+
 // Give the pieces of a firmware file, as [address, bytes].
 function* pieces(name, file) {
-  if (file.length >= 52 && file.readUInt32BE(0) === 0x7f454c46) {
+  if (isElf(file)) {
     if (file[4] !== 1 || file[5] !== 1 || file.readUInt16LE(18) !== 40) {
       fail(`${name}: is no ELF file for ARM`);
     }
@@ -247,10 +275,27 @@ function read(name) {
   }
 }
 
+// Return the 16 KB of the boot ROM, of a raw file or an ELF file.
+function readRom(name) {
+  const file = read(name);
+  const rom = new Uint8Array(ROM_END);
+  if (!isElf(file)) {
+    if (file.length !== ROM_END) {
+      fail(`${name}: ${file.length} bytes, and the ROM has 16384; it may be an ELF file, too`);
+    }
+    rom.set(file);
+    return rom;
+  }
+  const parts = [...pieces(name, file)].filter(([address]) => address < ROM_END);
+  if (!parts.some(([address]) => address === 0)) {
+    fail(`${name}: has nothing at address 0, where the ROM lies`);
+  }
+  for (const [address, bytes] of parts) rom.set(bytes.subarray(0, ROM_END - address), address);
+  return rom;
+}
+
 if (options.bootRom !== null) {
-  const rom = read(options.bootRom);
-  if (rom.length !== ROM_END) fail(`${options.bootRom}: ${rom.length} bytes, and the ROM has 16384`);
-  machine.loadBootrom(new Uint32Array(rom.buffer.slice(rom.byteOffset, rom.byteOffset + ROM_END)));
+  machine.loadBootrom(new Uint32Array(readRom(options.bootRom).buffer));
 }
 const lowest = load(machine, firmware);
 if (options.usb !== null) {
@@ -305,10 +350,16 @@ core.SP = stackTop;
 core.PC = start & ~1;
 
 let exit = null;
+const exitFunction = addressOf('_exit', read(firmware));
 const semihosting = new Semihosting(machine, stackTop, () => clock.nanos);
 machine.onBreak = (code) => {
-  if (code !== 0xab) fail(`breakpoint or undefined instruction at 0x${pc.toString(16)}`, 1);
   const [operation, argument] = core.registers;
+  // A program of the Pico SDK ends so, when main returns or it panics, with its status in r0.
+  if (code === 0 && pc === exitFunction) {
+    exit = operation & 255;
+    return;
+  }
+  if (code !== 0xab) fail(`breakpoint or undefined instruction at 0x${pc.toString(16)}`, 1);
   if (operation === 0x18) {
     exit = argument === 0x20026 ? 0 : 1;
   } else if (operation === 0x20) {
@@ -410,7 +461,8 @@ function executeOne() {
     if (options.bootRom === null) {
       fail(
         'calls the boot ROM, as C programs of the Pico SDK do, and rp2040js has none: --system ' +
-          "'rp2040js --boot-rom FILE' with the chip's first 16 KB",
+          "'rp2040js --boot-rom b2.elf' with that of Raspberry Pi " +
+          '(curl -LO https://github.com/raspberrypi/pico-bootrom-rp2040/releases/download/b2/b2.elf)',
         1,
       );
     }

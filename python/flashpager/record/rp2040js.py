@@ -23,6 +23,13 @@ _UF2_BLOCK = 512
 #: The records of Intel HEX that change the base of addresses, and the unit of each.
 _HEX_BASES = {2: 16, 4: 1 << 16}
 _UF2_MAGIC = b"UF2\n"
+#: Raspberry Pi's file of the latest boot ROM of an RP2040, and the command that gets it.
+BOOT_ROM = "b2.elf"
+_GET_BOOT_ROM = (
+    "curl -LO https://github.com/raspberrypi/pico-bootrom-rp2040/releases/download/b2/b2.elf"
+)
+#: The Pico SDK's function that looks up functions of the boot ROM, which its start-up code calls.
+_BOOT_ROM_LOOKUP = b"\0rom_funcs_lookup\0"
 #: Options of the script that take a file each.
 _OPTIONS = ("--boot-rom", "--usb")
 #: Exit status of the script if the package is missing.
@@ -116,6 +123,20 @@ class Rp2040js:
     ) -> bool:
         """Read to the end; return True if the firmware itself ended there."""
         return self.channel.read(recording, progress)
+
+
+def system_of(firmware: Path) -> tuple[str, Obstacle | None]:
+    """Return the value of ``--system`` for an ELF file, and the boot ROM if it lacks that.
+
+    C programs of the Pico SDK call the boot ROM, whose file is expected in the current folder.
+    """
+    if _BOOT_ROM_LOOKUP not in firmware.read_bytes():
+        return Rp2040js.name, None
+    system = f"{Rp2040js.name} --boot-rom {BOOT_ROM}"
+    if Path(BOOT_ROM).is_file():
+        return system, None
+    clause = f"there is no {BOOT_ROM} in this folder, the chip's boot ROM, which the program calls"
+    return system, Obstacle(clause, f"{clause}; Raspberry Pi publishes it: {_GET_BOOT_ROM}")
 
 
 def is_uf2(firmware: Path) -> bool:
