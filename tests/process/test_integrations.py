@@ -130,6 +130,55 @@ def test_the_pico_sdk_links_the_list(tmp_path: Path, generator: str) -> None:
     assert booted(elf) == before
 
 
+#: A function in RAM by its own name, one by another name, and one in flash.
+_RENAMED = """
+    .syntax unified
+    .thumb
+    .global _start, fast, __wrap_copy, slow
+    .section .text._start, "ax"
+    .thumb_func
+_start: bl slow
+    .section .text.slow, "ax"
+    .type slow, %function
+slow: bx lr
+    .section .time_critical.flashpager.fast, "ax"
+    .type fast, %function
+fast: bx lr
+    .section .time_critical.flashpager.copy, "ax"
+    .type __wrap_copy, %function
+__wrap_copy: bx lr
+"""
+_RENAMED_SCRIPT = """
+SECTIONS {
+    .text 0x10000000 : { *(.text*) }
+    .data 0x20000000 : AT(0x10001000) { *(.time_critical*) }
+}
+"""
+
+
+def test_a_section_of_the_list_has_another_name_than_its_function(tmp_path: Path) -> None:
+    """The map beside the program shows sections whose functions have other names."""
+    need("arm-none-eabi-gcc")
+    (tmp_path / "fw.s").write_text(_RENAMED, encoding="ascii")
+    (tmp_path / "fw.ld").write_text(_RENAMED_SCRIPT, encoding="ascii")
+    flags = ("-mcpu=cortex-m0plus", "-nostdlib", "-T", "fw.ld", "-Wl,-Map=fw.elf.map")
+    run(tmp_path, "arm-none-eabi-gcc", *flags, "-o", "fw.elf", "fw.s")
+    elf, pinned = tmp_path / "fw.elf", tmp_path / "pinned.objcopy"
+
+    def checked(*names: str, code: int) -> str:
+        lines = [f"--rename-section .text.{name}=.time_critical.{name}\n" for name in names]
+        pinned.write_text("".join(lines), encoding="ascii")
+        return flashpager("layout", "check", elf, pinned, code=code).out
+
+    assert "2 units of " in checked("fast", "copy", code=0)
+    answer = checked("fast", "copy", "slow", "none", code=1)
+    assert "slow at 0x10000004 in .text: in flash" in answer
+    assert "none: missing" in answer
+    assert "2 units of " in answer
+    Path(f"{elf}.map").unlink()
+    assert "copy: missing" in checked("fast", "copy", code=1)
+
+
 def relocations(folder: Path, calls: Path) -> dict[str, list[str]]:
     """Return the functions of each source that the calls relocate to RAM, as CMake reads them."""
     script = folder / "read.cmake"

@@ -232,12 +232,11 @@ def check(
     For a list that 'pin' wrote, check if all of it lies in RAM.
     """
     text = read_text(order)
-    renamed = [name.split("=", 1)[0].removeprefix(_RENAMING) for name in text.splitlines()]
     if text.startswith(_RENAMING):
-        # The options of objcopy that 'pin --format pico-sdk' writes.
-        pinned, text = True, "\n".join(_function_of(name) for name in renamed)
+        _show_pinned(elf, order, _check_renamed(elf, text, map_), json=json)
+        return
     if pinned or _engine.is_for_ram(text):
-        _check_pinned(elf, order, _engine.check_pinned(elf, text, map_), json=json)
+        _show_pinned(elf, order, [_engine.check_pinned(elf, text, map_)], json=json)
         return
     checked = _engine.check_link(elf, text, map_)
     slipped = _engine.check_slots(elf, text, map_)
@@ -276,26 +275,63 @@ def _slipped_text(unit: "SlippedUnit") -> str:
     return text
 
 
+def _check_renamed(elf: Path, text: str, map_: Path | None) -> list["CheckedPins"]:
+    """Check options of objcopy, as ``pin --format pico-sdk`` writes them.
+
+    A map names sections, whose functions may have other names. The Pico SDK writes one beside the
+    program. Functions whose section is not among those in RAM are looked up by their names.
+    """
+    names = [name.split("=", 1)[0].removeprefix(_RENAMING) for name in text.splitlines()]
+    beside = elf.with_name(f"{elf.name}.map")
+    map_ = map_ or (beside if beside.is_file() else None)
+    checks = []
+    if map_ is not None:
+        lines = {f"*(.time_critical*.{name})": name for name in names}
+        checks.append(_engine.check_pinned(elf, "\n".join(lines), map_))
+        found = [unit.name for unit in checks[0].unpinned if unit.fault == "missing"]
+        names = [lines[line] for line in found if line in lines]
+    if names:
+        functions = "\n".join(_function_of(name) for name in names)
+        checks.append(_engine.check_pinned(elf, functions))
+    return checks
+
+
 def _function_of(name: str) -> str:
     """Return the function of the input section ``.text.NAME``, without a compiler's group."""
     group, _, function = name.partition(".")
     return function if function and group in _GROUPS else name
 
 
-def _check_pinned(elf: Path, pinned: Path, checked: "CheckedPins", *, json: bool) -> None:
-    """Print where pinned units lie.
+def _show_pinned(elf: Path, pinned: Path, checks: list["CheckedPins"], *, json: bool) -> None:
+    """Print where pinned units lie. A later check has the units that those before it miss.
 
     Raises:
         NotMetError: if one of them does not lie in RAM.
 
     """
-    wrong = len(checked.unpinned)
+    unpinned = [
+        unit
+        for place, checked in enumerate(checks, 1)
+        for unit in checked.unpinned
+        if place == len(checks) or unit.fault != "missing"
+    ]
+    wrong = len(unpinned)
+    in_ram, unseen = sum(one.in_ram for one in checks), sum(one.unseen for one in checks)
+    stored_ahead = list(dict.fromkeys(name for one in checks for name in one.stored_ahead))
     misses = f"{counted(wrong, 'unit')} of {pinned} {'does' if wrong == 1 else 'do'} not lie in RAM"
     with held_to([f"{elf}: {misses}"] if wrong else []):
         if json:
-            print_json({"obeys": not wrong, **checked.as_dict()})
+            print_json(
+                {
+                    "obeys": not wrong,
+                    "in_ram": in_ram,
+                    "unseen": unseen,
+                    "unpinned": [one.as_dict() for one in unpinned],
+                    "stored_ahead": stored_ahead,
+                }
+            )
             return
-        for function in checked.unpinned[:_SHOWN]:
+        for function in unpinned[:_SHOWN]:
             at = (
                 ""
                 if function.address is None
@@ -304,12 +340,12 @@ def _check_pinned(elf: Path, pinned: Path, checked: "CheckedPins", *, json: bool
             out.print(f"{function.name}{at}: {_PIN_FAULTS[function.fault]}", markup=False)
         if wrong > _SHOWN:
             out.print(f"and {wrong - _SHOWN:,} more")
-        verb = "lies" if checked.in_ram == 1 else "lie"
-        text = f"{elf}: {counted(checked.in_ram, 'unit')} of {pinned} {verb} in RAM"
-        if checked.unseen:
-            text += f" ({checked.unseen:,} more are not found: see them with --map)"
+        verb = "lies" if in_ram == 1 else "lie"
+        text = f"{elf}: {counted(in_ram, 'unit')} of {pinned} {verb} in RAM"
+        if unseen:
+            text += f" ({unseen:,} more are not found: see them with --map)"
         out.print(text, markup=False)
-        for section in checked.stored_ahead:
+        for section in stored_ahead:
             note(
                 f"note: {section} is stored right before the code, so functions pinned there move "
                 "the code, and counts differ from the prediction, in which the code stays; "
