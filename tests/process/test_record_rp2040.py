@@ -380,6 +380,20 @@ def test_auto_takes_the_boot_rom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert info_of(tmp_path / "t.trace")["ending"] == "complete"
 
 
+def test_the_next_commands_have_the_map_of_the_pico_sdk(tmp_path: Path) -> None:
+    """For a program of the SDK with its map, the proposed commands write files for its build."""
+    source = ROM.replace("movs r0, #1\n bx r0", "b good")
+    symbol = ".global __flash_binary_start\n__flash_binary_start = start\n"
+    for name, text in (("ours", source), ("sdk", source + symbol)):
+        elf = firmware(tmp_path, text, name=name)
+        record(tmp_path / f"{name}.trace", elf)
+        Path(f"{elf}.map").touch()
+        commands = flashpager(tmp_path / f"{name}.trace", "--board", "pico", "--json").json["next"]
+        layout = next(command for command in commands if command.startswith("flashpager layout"))
+        is_for_sdk = f"--map {elf}.map --format gnu-ld -o order.ld" in layout
+        assert is_for_sdk == (name == "sdk"), layout
+
+
 def test_a_rom_of_another_address_is_refused(tmp_path: Path) -> None:
     """An ELF file that has nothing at the address of the ROM is refused."""
     elf = firmware(tmp_path, ROM)

@@ -44,6 +44,8 @@ _MUCH = 0.1
 _STARTED = 100
 #: Smallest RAM for functions in a proposed command, in bytes.
 _LEAST_RAM = 1024
+#: A symbol of the Pico SDK's linker scripts.
+_PICO_SDK_SYMBOL = b"\0__flash_binary_start\0"
 #: The board of an AVR with a NAND.
 _AVR_WITH_NAND = "atmega1284p"
 #: The refusal of options that describe several designs.
@@ -354,16 +356,35 @@ def _next_commands(opened: Trace, choice: _Choice, answers: FirstAnswers) -> lis
     path = opened.path
     trace = shlex.quote(str(path))
     commands = [(f"flashpager simulate {trace}{choice.words}", "where the time goes")]
+    map_ = _map_of_pico_sdk(Path(opened.info.program))
+    pinned, pin_purpose = (
+        "-o pinned.txt",
+        "functions for RAM; --map FILE --format gnu-ld for a linker",
+    )
+    order, order_purpose = "-o order.txt", "an order, if nothing is pinned; 'pin --order' does both"
+    if map_ is not None:
+        with_map = f"--map {shlex.quote(str(map_))} --format"
+        pinned = f"{with_map} pico-sdk -o pinned.objcopy"
+        pin_purpose = "functions for RAM, which CMake links (docs/tune.md, Pico SDK)"
+        order = f"{with_map} gnu-ld -o order.ld"
+        order_purpose = "an order, if nothing is pinned (docs/pico.md has the line of the script)"
     if answers.few is not None:
         ram = max(_LEAST_RAM, 1 << (answers.few.ram_bytes - 1).bit_length())
-        pin = f"flashpager pin {trace}{choice.words} --ram {format_size(ram)} -o pinned.txt"
-        commands.append((pin, "functions for RAM; --map FILE --format gnu-ld for a linker"))
+        pin = f"flashpager pin {trace}{choice.words} --ram {format_size(ram)} {pinned}"
+        commands.append((pin, pin_purpose))
     if any(image.symbols for image in opened.info.images):
-        layout = f"flashpager layout {trace}{choice.words} -o order.txt"
-        commands.append((layout, "an order, if nothing is pinned; 'pin --order' does both"))
+        commands.append((f"flashpager layout {trace}{choice.words} {order}", order_purpose))
     report = f"flashpager report {trace}{choice.words} -o {shlex.quote(path.stem + '.html')}"
     commands.append((report, "the same as pictures"))
     return commands
+
+
+def _map_of_pico_sdk(program: Path) -> Path | None:
+    """Return the map that the Pico SDK wrote beside a program, if the program is one of the SDK."""
+    beside = program.with_name(f"{program.name}.map")
+    if not is_elf(program) or not beside.is_file():
+        return None
+    return beside if _PICO_SDK_SYMBOL in program.read_bytes() else None
 
 
 def _head(trace: Trace, described: ProgramFile | None) -> dict[str, Any]:
