@@ -187,6 +187,35 @@ def test_firmware_without_a_machine_is_no_linux_program(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.trace"))
 
 
+@pytest.mark.parametrize(
+    ("code", "data", "words"),
+    [
+        ("0x20000000", "0x20001000", "code in RAM, loaded there"),
+        ("0x20000000 : AT(0x10001000)", "0x20001000 : AT(0x10002000)", "are copied to RAM when it"),
+        ("0x10000000", "0x20001000 : AT(0x10002000)", "code in place, in flash"),
+    ],
+)
+def test_code_in_ram(tmp_path: Path, code: str, data: str, words: str) -> None:
+    """Code that is loaded to RAM is not in flash, and code that is copied there is counted."""
+    need("arm-none-eabi-gcc")
+    script = tmp_path / "fw.ld"
+    text = code if "AT" in code else f"{code} :"
+    where = data if "AT" in data else f"{data} :"
+    script.write_text(
+        f"SECTIONS {{ .text {text} {{ *(.text*) }} .data {where} {{ *(.data*) }} }}",
+        encoding="ascii",
+    )
+    source = ".thumb\n.global _start\n.thumb_func\n_start: b _start\n.data\n.word 1\n"
+    flags = ("-mcpu=cortex-m0plus", "-nostdlib", "-T", str(script))
+    elf = compile_with("arm-none-eabi-gcc", tmp_path, "fw.elf", source, *flags)
+    done = flashpager(elf, "--board", "pico", code=None, cwd=tmp_path)
+    assert words in done.out
+    is_ram_alone = "loaded there" in words
+    assert is_ram_alone == ("executes nothing from flash" in done.err)
+    assert is_ram_alone == ("\n0 bytes of flash" in done.out)
+    assert ("copied to RAM when" in done.out) == ("copied" in words)
+
+
 def test_an_avr_pins_nothing(tmp_path: Path) -> None:
     """An AVR executes nothing from RAM, which ``flashpager FILE`` and pin state."""
     need("avr-gcc", "qemu-system-avr")

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError, ProgramFile
+from flashpager._engine import FlashpagerError, ProgramFile, ProgramSection
 from flashpager.base.interrupts import stoppable
 from flashpager.base.quantities import counted, format_size, percent, significant
 from flashpager.choose.board import SuitingBoard, internal_flash, suiting_boards
@@ -44,6 +44,8 @@ _MUCH = 0.1
 _STARTED = 100
 #: Smallest RAM for functions in a proposed command, in bytes.
 _LEAST_RAM = 1024
+#: Addresses at which every Cortex-M has RAM, if it has a memory there.
+_CORTEX_M_RAM = range(0x2000_0000, 0x4000_0000)
 #: A symbol of the Pico SDK's linker scripts.
 _PICO_SDK_SYMBOL = b"\0__flash_binary_start\0"
 #: The board of an AVR with a NAND.
@@ -81,8 +83,33 @@ def program(
     choice.flags.one_design(_ONE_DESIGN)
     if not json:
         _show_program(file, described, boards)
+    _refuse_ram_alone(file, described)
     trace = Trace.open(trace_of_program(file, is_answered=True))
     _answer(trace, choice, json=json, described=described)
+
+
+def _is_loaded_to_ram(program: ProgramFile, section: ProgramSection) -> bool:
+    """Return True if a section of a Cortex-M's program is linked and stored in RAM."""
+    is_stored_there = section.content != "zeroed" and section.address == section.load_address
+    is_cortex_m = "-M" in program.instruction_set
+    return is_cortex_m and is_stored_there and section.address in _CORTEX_M_RAM
+
+
+def _refuse_ram_alone(file: Path, program: ProgramFile) -> None:
+    """Refuse firmware that a debugger or a boot ROM loads to RAM, with all of its code.
+
+    Raises:
+        FlashpagerError: if it executes nothing from flash.
+
+    """
+    code = [section for section in program.sections if section.content == "code"]
+    if not code or not all(_is_loaded_to_ram(program, section) for section in code):
+        return
+    message = (
+        f"{file}: is loaded to RAM, with all of its code (at {code[0].address:#x}), and executes "
+        "nothing from flash: it loses no time to it; give a program that is linked for flash"
+    )
+    raise FlashpagerError(message)
 
 
 def _answer_trace(file: Path, given: options.DesignFlags, *, json: bool) -> None:
@@ -233,6 +260,8 @@ def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) 
         location = section.content
         if section.content == "zeroed":
             location = "RAM, without content"
+        elif _is_loaded_to_ram(program, section):
+            location = f"{section.content} in RAM, loaded there"
         elif section.address != section.load_address:
             location = f"{section.content} in RAM, from {section.load_address:#x}"
         elif program.kind == "firmware" and section.is_in_place:
@@ -240,6 +269,8 @@ def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) 
         table.add_row(escape(section.name), f"{section.bytes:,}", f"{section.address:#x}", location)
     print_whole(table)
     out.print(_totals(program))
+    if text := _copied_code_text(program):
+        out.print(text)
     lines = "with source lines" if program.has_lines else "no source lines (compile with -g)"
     out.print(f"debug information: {counted(program.functions, 'named function')}, {lines}")
     out.print(f"boards: {_boards_text(boards)}")
@@ -253,12 +284,29 @@ def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) 
 
 def _totals(program: ProgramFile) -> str:
     """Return a text with the program's bytes in flash and in RAM."""
-    flash = sum(one.bytes for one in program.sections if one.content != "zeroed")
-    ram = sum(one.bytes for one in program.sections if not one.is_in_place)
+    loaded = [one for one in program.sections if _is_loaded_to_ram(program, one)]
+    stored = [one for one in program.sections if one.content != "zeroed"]
+    flash = sum(one.bytes for one in stored) - sum(one.bytes for one in loaded)
+    ram = sum(one.bytes for one in program.sections if not one.is_in_place or one in loaded)
     if program.kind != "firmware":
         return f"{counted(flash, 'byte')} in the file, {counted(ram, 'byte')} of memory it writes"
     return (
         f"{counted(flash, 'byte')} of flash, {counted(ram, 'byte')} of RAM without stack and heap"
+    )
+
+
+def _copied_code_text(program: ProgramFile) -> str:
+    """Return a sentence on code that is copied to RAM, if that is more than stays in flash."""
+    if program.kind != "firmware":
+        return ""
+    code = [section for section in program.sections if section.content == "code"]
+    copied = sum(one.bytes for one in code if one.address != one.load_address)
+    in_place = sum(one.bytes for one in code) - copied
+    if copied <= in_place:
+        return ""
+    return (
+        f"{counted(copied, 'byte')} with code are copied to RAM when it starts, and lose no time "
+        f"to flash afterwards; {in_place:,} stay in flash"
     )
 
 
