@@ -1,7 +1,9 @@
 """Tests of ``flashpager FILE``: it agrees with other commands, and checks before it records."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +11,7 @@ from flashpager import Design, Trace
 from flashpager._engine import ProgramFile
 from flashpager.base.quantities import percent
 from flashpager.choose.first_answers import FewFunctions, first_answers
-from flashpager.cli.program import few_text
+from flashpager.cli.program import _alike, _family, few_text
 from flashpager.record import machines
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, need
 from tests.programs import compile_with
@@ -123,6 +125,33 @@ def test_few_functions_that_help_little(share: float | None) -> None:
     assert text.endswith(": f, g")
     if share:
         assert f"bring {percent(share, 1)} of that back" in text
+
+
+def test_many_functions_that_help_where_few_do_not() -> None:
+    """If a few functions help little and all that were found help much, the sentence has both."""
+    few = FewFunctions(["f", "g"], 64, 0.98, 0.04, 1.0, 1e3)
+    many = replace(few, names=["f", "g", "h"], ram_bytes=4096, brought_back=0.4)
+    text = few_text(few, many)
+    assert text.startswith("no few functions bring much back, but 3 functions in 4,096 bytes")
+    assert "bring 40.0 % of that back" in text
+    assert "bring 4.0 % of that back: f, g" in text
+    assert few_text(few, replace(many, brought_back=0.09)) == few_text(few)
+    assert few_text(replace(few, brought_back=0.2), many).startswith("2 functions")
+
+
+def test_sections_of_single_functions_share_a_line() -> None:
+    """Neighbouring sections of one family share a line if they are many; all bytes stay."""
+
+    def section(name: str, content: str = "code") -> SimpleNamespace:
+        return SimpleNamespace(name=name, content=content, address=0, load_address=0, bytes=2)
+
+    functions = [section(f".text.f{number}") for number in range(9)]
+    constants = [section(".rodata", "constants"), section(".rodata.a", "constants")]
+    sections = [section(".vectors"), section(".text"), *functions, *constants]
+    groups = _alike(sections)  # type: ignore[arg-type]
+    assert [len(group) for group in groups] == [1, 10, 1, 1]
+    assert [one for group in groups for one in group] == sections
+    assert _family(groups[1][0]) == ".text"
 
 
 def test_limits_of_time() -> None:

@@ -43,6 +43,8 @@ class FirstAnswers:
     row: Row
     #: None if pinning saves nothing, or the design's time is not a sum of prices.
     few: FewFunctions | None
+    #: All functions that the search found for the RAM; None if there are none.
+    found: FewFunctions | None = None
     #: The reason if there are no functions; otherwise empty.
     why_none: str = ""
     #: True if the search for them was completed, so that more time would find no better ones.
@@ -86,8 +88,11 @@ def first_answers(
             [trace], design, ram_bytes, seconds=seconds, should_continue=should_continue
         )
     except FlashpagerError as error:
-        return FirstAnswers(row, None, str(error))
+        return FirstAnswers(row, None, why_none=str(error))
     few, is_finished = _few(pinning), pinning.is_finished
+    found = None
+    if few and pinning.time_ratio < 1:
+        found = _steps(pinning, len(pinning.curve), pinning.time_ratio)
     why_none = "" if few else "no function saves time in RAM"
     if few and pinning.curve and pinning.time_ratio > pinning.curve[-1].time_ratio:
         # The steps of the search have no veneers; the result of their functions alone has.
@@ -104,7 +109,8 @@ def first_answers(
                 "none saves time in RAM with the veneers of calls to it: compile with "
                 "-mlong-calls, and record that"
             )
-    return FirstAnswers(row, few, why_none, is_finished, tuple(pinning.coverage.notes))
+    notes = tuple(pinning.coverage.notes)
+    return FirstAnswers(row, few, found if few else None, why_none, is_finished, notes)
 
 
 def _few(pinning: Pinning) -> FewFunctions | None:
@@ -117,14 +123,19 @@ def _few(pinning: Pinning) -> FewFunctions | None:
     # The best of a few steps, if none of them is enough.
     enough = next((at for at, gain in enumerate(gains) if gain >= _MOST * most), None)
     last = gains.index(max(gains)) if enough is None else enough
-    step = steps[last]
+    return _steps(pinning, last + 1, steps[last].time_ratio)
+
+
+def _steps(pinning: Pinning, count: int, time_ratio: float) -> FewFunctions:
+    """Return the functions of the first steps of a search, with the time that they give."""
+    last = pinning.curve[count - 1]
     return FewFunctions(
-        names=[one.name for one in steps[: last + 1]],
-        ram_bytes=step.ram_bytes,
-        time_ratio=step.time_ratio,
-        brought_back=_brought_back(step.time_ratio, pinning.before[0]),
+        names=[step.name for step in pinning.curve[:count]],
+        ram_bytes=last.ram_bytes,
+        time_ratio=time_ratio,
+        brought_back=_brought_back(time_ratio, pinning.before[0]),
         sampled_share=pinning.sampled_share,
-        copy_ns=step.copy_ns,
+        copy_ns=last.copy_ns,
     )
 
 

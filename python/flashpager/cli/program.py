@@ -2,7 +2,9 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +38,8 @@ from flashpager.record.naming import is_elf
 from flashpager.record.samples.reading import refuse_samples
 from flashpager.record.trace import Trace, how_it_ended
 
+#: Smallest number of neighbouring sections of one family that share a line.
+_MANY_SECTIONS = 5
 #: Largest number of boards or emulators in a line.
 _LISTED = 4
 #: Smallest share of the lost time that is much of it.
@@ -256,17 +260,10 @@ def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) 
     table.add_column("bytes", justify="right")
     table.add_column("address", no_wrap=True)
     table.add_column("", no_wrap=True)
-    for section in program.sections:
-        location = section.content
-        if section.content == "zeroed":
-            location = "RAM, without content"
-        elif _is_loaded_to_ram(program, section):
-            location = f"{section.content} in RAM, loaded there"
-        elif section.address != section.load_address:
-            location = f"{section.content} in RAM, from {section.load_address:#x}"
-        elif program.kind == "firmware" and section.is_in_place:
-            location = f"{section.content} in place, in flash"
-        table.add_row(escape(section.name), f"{section.bytes:,}", f"{section.address:#x}", location)
+    for same in _alike(program.sections):
+        first, size = same[0], sum(section.bytes for section in same)
+        name = f"{_family(first)}.* ({len(same)} sections)" if same[1:] else first.name
+        table.add_row(escape(name), f"{size:,}", f"{first.address:#x}", _location(program, first))
     print_whole(table)
     out.print(_totals(program))
     if text := _copied_code_text(program):
@@ -280,6 +277,43 @@ def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) 
     if program.kind == "firmware":
         out.print(f"emulators: {escape(_emulators_text(file, program))}")
     out.print()
+
+
+def _location(program: ProgramFile, section: ProgramSection) -> str:
+    """Return the content of a section, and the memory in which it lies."""
+    if section.content == "zeroed":
+        return "RAM, without content"
+    if _is_loaded_to_ram(program, section):
+        return f"{section.content} in RAM, loaded there"
+    if section.address != section.load_address:
+        return f"{section.content} in RAM, from {section.load_address:#x}"
+    if program.kind == "firmware" and section.is_in_place:
+        return f"{section.content} in place, in flash"
+    return section.content
+
+
+def _family(section: ProgramSection) -> str:
+    """Return the first part of a section's name, such as .text of .text.main."""
+    lead, dot, rest = section.name.partition(".")
+    return lead + dot + rest.partition(".")[0]
+
+
+def _alike(sections: Sequence[ProgramSection]) -> list[list[ProgramSection]]:
+    """Group neighbouring sections of one family and content; small groups are split again.
+
+    A linker script that does not name the input sections of functions gives each a section of its
+    own.
+    """
+
+    def kind(section: ProgramSection) -> tuple[str, str, bool]:
+        return _family(section), section.content, section.address == section.load_address
+
+    groups = [list(group) for _, group in groupby(sections, key=kind)]
+    return [
+        part
+        for group in groups
+        for part in ([group] if len(group) >= _MANY_SECTIONS else [[one] for one in group])
+    ]
 
 
 def _totals(program: ProgramFile) -> str:
@@ -375,7 +409,7 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
     if answers.few is None:
         out.print(f"functions for RAM: {escape(answers.why_none)}")
     else:
-        out.print(escape(few_text(answers.few)))
+        out.print(escape(few_text(answers.few, answers.found)))
         out.print(copied_text(answers.few.ram_bytes, answers.few.copy_ns))
     if not answers.is_finished:
         out.print(
@@ -384,19 +418,39 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
         )
 
 
-def few_text(few: FewFunctions) -> str:
-    """Return a sentence about a few functions in RAM, and whether they help much."""
+def few_text(few: FewFunctions, found: FewFunctions | None = None) -> str:
+    """Return a sentence about a few functions in RAM, and whether they help much.
+
+    If they do not, it has the functions that the search found in all if these do.
+    """
+    size, gain = _size_text(few), _gain_text(few)
     names = ", ".join(few.names)
+    if few.brought_back is None or few.brought_back >= _MUCH:
+        return f"{size} {gain}: {names}"
+    if found is None or not _helps_more(few, found):
+        return f"no few functions bring much back: {size} {gain}: {names}"
+    return (
+        f"no few functions bring much back, but {_size_text(found)} {_gain_text(found)} ('pin' "
+        f"names them); {size} {gain}: {names}"
+    )
+
+
+def _helps_more(few: FewFunctions, found: FewFunctions) -> bool:
+    """Return True if all found functions bring much back, and the few do not."""
+    shares = few.brought_back, found.brought_back
+    return shares[0] is not None and shares[1] is not None and shares[0] < _MUCH <= shares[1]
+
+
+def _size_text(few: FewFunctions) -> str:
+    return f"{counted(len(few.names), 'function')} in {counted(few.ram_bytes, 'byte')} of RAM"
+
+
+def _gain_text(few: FewFunctions) -> str:
     about = "" if few.sampled_share >= 1 else "about "
-    size = f"{counted(len(few.names), 'function')} in {counted(few.ram_bytes, 'byte')} of RAM"
     ending = "s" if len(few.names) == 1 else ""
     if few.brought_back is None:
-        gain = f"save{ending} {about}{percent(1 - few.time_ratio, 1)} of the time"
-    else:
-        gain = f"bring{ending} {about}{percent(few.brought_back, 1)} of that back"
-        if few.brought_back < _MUCH:
-            return f"no few functions bring much back: {size} {gain}: {names}"
-    return f"{size} {gain}: {names}"
+        return f"save{ending} {about}{percent(1 - few.time_ratio, 1)} of the time"
+    return f"bring{ending} {about}{percent(few.brought_back, 1)} of that back"
 
 
 def _next_commands(opened: Trace, choice: _Choice, answers: FirstAnswers) -> list[tuple[str, str]]:
@@ -417,7 +471,9 @@ def _next_commands(opened: Trace, choice: _Choice, answers: FirstAnswers) -> lis
         order = f"{with_map} gnu-ld -o order.ld"
         order_purpose = "an order, if nothing is pinned (docs/pico.md has the line of the script)"
     if answers.few is not None:
-        ram = max(_LEAST_RAM, 1 << (answers.few.ram_bytes - 1).bit_length())
+        few, found = answers.few, answers.found
+        chosen = found if found and _helps_more(few, found) else few
+        ram = max(_LEAST_RAM, 1 << (chosen.ram_bytes - 1).bit_length())
         pin = f"flashpager pin {trace}{choice.words} --ram {format_size(ram)} {pinned}"
         commands.append((pin, pin_purpose))
     if any(image.symbols for image in opened.info.images):
