@@ -11,6 +11,7 @@ from flashpager import Design, Trace
 from flashpager._engine import ProgramFile
 from flashpager.base.quantities import percent
 from flashpager.choose.first_answers import FewFunctions, first_answers
+from flashpager.cli import automatic
 from flashpager.cli.program import _alike, _family, few_text
 from flashpager.record import machines
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, need
@@ -112,6 +113,20 @@ def test_the_printed_command_records_the_same(tmp_path: Path) -> None:
     limit = "ended after 5 s with hardly an instruction"
     assert limit in done.err
     assert limit in again.err
+
+
+def test_answers_of_a_beginning_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers from a recording that ended at its limit say so; a later call notes nothing."""
+    need("qemu-x86_64")
+    monkeypatch.setattr(automatic, "MAX_INSTRUCTIONS", 300_000)
+    loop = "int main(void) { for (volatile int i = 0; i < %s; i++) ; }\n"
+    said = "the answers are of its first 300,000 instructions; "
+    for name, rounds in (("long", "1000000"), ("short", "10")):
+        source = loop % rounds
+        program = compile_with("gcc", tmp_path, name, source, "-static")
+        for _ in range(2):
+            done = flashpager(program, cwd=tmp_path)
+            assert (said in done.out) == (name == "long")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.0999, 0.1, 0.6, None])

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError, ProgramFile, Region
+from flashpager._engine import FlashpagerError, ProgramFile, Region, TraceInfo
 from flashpager.cli.console import note
 from flashpager.cli.live import output_to_standard_error, watching
 from flashpager.cli.record_notes import note_recording
@@ -71,6 +71,17 @@ def trace_of_program(program: Path, *, is_answered: bool = False) -> Path:
     size = output.stat().st_size
     note_recording(request, result, time.monotonic() - start, size, is_answered=is_answered)
     return output
+
+
+def beginning_text(info: TraceInfo) -> str:
+    """Return a sentence if an automatic recording ended at its limit; otherwise an empty text."""
+    executed = (info.instructions or 0) + (info.outside_instructions or 0)
+    if info.region != f"{MAX_INSTRUCTIONS} instructions at most" or executed < MAX_INSTRUCTIONS:
+        return ""
+    return (
+        f"the answers are of its first {MAX_INSTRUCTIONS:,} instructions; 'flashpager record' "
+        "without --max-instructions records all"
+    )
 
 
 def _check_machine(program: Path, command: str) -> None:

@@ -20,7 +20,7 @@ from flashpager.choose.board import SuitingBoard, internal_flash, suiting_boards
 from flashpager.choose.first_answers import FewFunctions, FirstAnswers, first_answers
 from flashpager.choose.pin import flash_alone
 from flashpager.cli import console, options
-from flashpager.cli.automatic import trace_of_program
+from flashpager.cli.automatic import beginning_text, trace_of_program
 from flashpager.cli.console import (
     counting,
     mebibytes,
@@ -393,6 +393,8 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
         ran = counted(trace.info.runs, "run")
         ending = escape(how_it_ended(trace.info.ending))
         out.print(f"[bold]{ending}[/bold]: the answers are of the {ran} of code until then")
+    if beginning := beginning_text(trace.info):
+        out.print(f"[bold]{beginning}[/bold]")
     if run is None or lost is None:
         out.print(f"[bold]{mebibytes(row.time)}[/bold] from flash{escape(basis)}")
     else:
