@@ -10,7 +10,7 @@ import pytest
 from flashpager import Design, Trace
 from flashpager._engine import ProgramFile
 from flashpager.base.quantities import percent
-from flashpager.choose.first_answers import FewFunctions, first_answers
+from flashpager.choose.first_answers import FewFunctions, _note_of_other_link, first_answers
 from flashpager.cli import automatic
 from flashpager.cli.program import _alike, _family, few_text
 from flashpager.record import machines
@@ -167,6 +167,18 @@ def test_sections_of_single_functions_share_a_line() -> None:
     assert [len(group) for group in groups] == [1, 10, 1, 1]
     assert [one for group in groups for one in group] == sections
     assert _family(groups[1][0]) == ".text"
+
+
+@pytest.mark.parametrize("misses", [0, 900, 979, 980, 1000, 1020, 1021, 2000])
+def test_a_search_in_another_link_is_noted(misses: int) -> None:
+    """A note has the misses of the searched link, unless they are near the recorded ones."""
+
+    def row(misses: int) -> SimpleNamespace:
+        return SimpleNamespace(counts=SimpleNamespace(misses=misses))
+
+    notes = _note_of_other_link(row(1000), row(misses))  # type: ignore[arg-type]
+    assert bool(notes) == (misses not in (980, 1000, 1020))
+    assert all(f"link with {misses:,} misses" in note and "1,000:" in note for note in notes)
 
 
 def test_limits_of_time() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Pinning, Row
+from flashpager.base.quantities import counted
 from flashpager.choose import pin as pins
 from flashpager.record.trace import Trace
 
@@ -16,6 +17,8 @@ SECONDS = 20.0
 _AGAIN_SECONDS = 0.1
 #: Largest number of functions that are named.
 FEW = 8
+#: Largest difference of the misses of two links that are near each other, as a share.
+_NEAR = 0.02
 #: Share of the gain of all functions that is enough.
 _MOST = 0.8
 
@@ -109,8 +112,25 @@ def first_answers(
                 "none saves time in RAM with the veneers of calls to it: compile with "
                 "-mlong-calls, and record that"
             )
-    notes = tuple(pinning.coverage.notes)
-    return FirstAnswers(row, few, found if few else None, why_none, is_finished, notes)
+    notes = [*pinning.coverage.notes, *_note_of_other_link(row, pinning.before[0])]
+    return FirstAnswers(row, few, found if few else None, why_none, is_finished, tuple(notes))
+
+
+def _note_of_other_link(recorded: Row, before: Row) -> list[str]:
+    """Return a note if the search begins with a link that is not near the recorded one.
+
+    Without a map, units are packed by alignments that may be wrong.
+    """
+    own, others = recorded.counts.misses, before.counts.misses
+    if abs(others - own) <= _NEAR * max(own, others):
+        return []
+    return [
+        (
+            f"the functions were searched in a link with {counted(others, 'miss')}, as the "
+            f"alignments pack it, and the recorded one has {own:,}: what they bring back is a "
+            "guess; 'pin --map' takes the alignments from the map"
+        )
+    ]
 
 
 def _few(pinning: Pinning) -> FewFunctions | None:
