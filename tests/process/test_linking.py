@@ -986,6 +986,48 @@ def test_choices_are_ranked_with_their_veneers(tmp_path: Path) -> None:
     assert max(gains) > 1.005
 
 
+#: Code behind the functions, as the start-up files of newlib have it.
+FINI = """
+__asm__(".section .fini, \\"ax\\", %progbits\\n nop\\n nop\\n nop\\n nop\\n .previous\\n");
+"""
+
+
+@pytest.mark.parametrize("holds", [False, True], ids=["pinned", "ordered"])
+def test_veneers_lie_behind_the_last_code(tmp_path: Path, *, holds: bool) -> None:
+    """The linker adds veneers behind .fini and before the constants, which they move.
+
+    An order for the linker holds .fini at its place, and the constants move nevertheless.
+    """
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    source = shutil.copytree(ROOT / "examples/firmware", tmp_path / "firmware")
+    with (source / "startup.c").open("a", encoding="utf-8") as startup:
+        startup.write(FINI)
+    script = source / "sections.ld"
+    text = script.read_text("utf-8")
+    functions = "*(.text .text.*)\n"
+    constants = "        KEEP(*(.fini))\n        *(.rodata .rodata.*)\n"
+    assert functions in text
+    script.write_text(text.replace(functions, functions + constants), encoding="utf-8")
+    make = ("make", "-s", "-C", str(source), "OPTIMIZE=-Os", f"BUILD={tmp_path}")
+    subprocess.run(make, check=True)
+    reads = ("--with-reads", "--section", ".text")
+    before = record_firmware(tmp_path / "card-firmware.elf", tmp_path / "old.trace", *reads)
+    old, lines, order = tmp_path / "old.map", tmp_path / "to-ram.ld", tmp_path / "order-of-rest.ld"
+    shutil.copy(tmp_path / "card-firmware.map", old)
+    search = ("pin", before, *SERIAL_NOR, "--map", old, "--always", "get16,get32")
+    files = ("--ram", "16", "--format", "gnu-ld", "-o", lines)
+    more = ("--order", order, "--evaluations", "32") if holds else ("--seconds", "0.1")
+    result = flashpager(*search, *files, *more, "--json").json
+    [note] = [note for note in result["coverage"]["notes"] if "veneer" in note]
+    counted = re.search(r"in flash (\d+)(?: to (\d+))? misses and .* in any order of them", note)
+    assert counted is not None, note
+    links = [f"PINNED={lines}", *([f"ORDER={order}"] if holds else [])]
+    subprocess.run([*make, *links], check=True)
+    after = record_firmware(tmp_path / "card-firmware.elf", tmp_path / "new.trace", *reads)
+    recorded = flashpager("simulate", after, *SERIAL_NOR, "--json").json["counts"]["misses"]
+    assert int(counted[1]) <= recorded <= int(counted[2] or counted[1])
+
+
 def test_an_order_beside_code_in_ram_notes_veneers(tmp_path: Path) -> None:
     """An order for a program with functions in RAM says that it leaves veneers out."""
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")

@@ -156,7 +156,8 @@ impl LinkedProgram {
             Error::Design(message) => Error::data(&place, message),
             other => other,
         })?;
-        let units = units.with_followers(followers);
+        let last_code = last_code(&units, &inputs);
+        let units = units.with_followers(followers).with_last_code(last_code);
         let ordered_units = units.clone().holding_followers();
         let images = info.images.clone();
         Ok(Self { map, units, ordered_units, section, inputs, images })
@@ -523,6 +524,14 @@ impl LinkedProgram {
         }
         images
     }
+}
+
+/// The number of the last unit of code behind the movable ones, in the section of which these are the
+/// `inputs` by unit; `None` if only data follows.
+fn last_code(units: &Units, inputs: &[Option<InputSection>]) -> Option<u32> {
+    let first = *units.movable().last()? as usize + 1;
+    let is_code = |input: &Option<InputSection>| input.as_ref().is_some_and(InputSection::is_code);
+    inputs[first..].iter().rposition(is_code).map(|behind| (first + behind) as u32)
 }
 
 /// The section of a trace that holds most code of the map.

@@ -32,8 +32,9 @@ pub fn place(units: &Units, order: &Order) -> Result<UnitPlacement> {
     place_parts(units, order.numbers().iter().map(unit_part(units)), "laid out anew")
 }
 
-/// Lays the units out as [`place`] does, with code behind the movable ones that the recorded image does
-/// not have. Returns its offset, too.
+/// Lays the units out as [`place`] does, with code that the recorded image does not have. It lies behind
+/// the movable units and behind [the last other unit of code](Units::with_last_code). Returns its
+/// offset, too.
 ///
 /// # Errors
 /// An image beyond 4 GiB.
@@ -44,9 +45,22 @@ pub fn place_with_code(
     align: u32,
 ) -> Result<(UnitPlacement, u32)> {
     let added = PlacedPart { unit: None, bytes, align, room: Room::default() };
-    let parts = order.numbers().iter().map(unit_part(units)).chain([added]);
+    let movable = order.numbers().iter().map(unit_part(units));
+    let followers = units.followers().iter().map(unit_part(units));
+    let last_code = units.last_code();
+    let last_follower = units.followers().iter().position(|number| Some(*number) == last_code);
     let mut added_at = units.start();
-    let placement = placed(units, parts, "laid out anew", &mut |offset| added_at = offset)?;
+    let mut take_offset = |offset| added_at = offset;
+    let placement = if let Some(last) = last_follower {
+        let followers =
+            followers.clone().take(last + 1).chain([added]).chain(followers.skip(last + 1));
+        placed(units, (movable, followers), "laid out anew", &mut take_offset)?
+    } else {
+        let end = last_code.map_or(0, |number| units.all()[number as usize].end());
+        let from = end.min(MAX_IMAGE_BYTES) as u32;
+        let added = PlacedPart { room: Room { from, ..added.room }, ..added };
+        placed(units, (movable.chain([added]), followers), "laid out anew", &mut take_offset)?
+    };
     Ok((placement, added_at))
 }
 
@@ -59,13 +73,15 @@ pub(crate) fn place_parts(
     parts: impl Iterator<Item = PlacedPart>,
     how: &str,
 ) -> Result<UnitPlacement> {
-    placed(units, parts, how, &mut |_| ())
+    let followers = units.followers().iter().map(unit_part(units));
+    placed(units, (parts, followers), how, &mut |_| ())
 }
 
-/// Places parts as [`place_parts`] does. `added` takes the offset of each part that is no unit.
+/// Places parts, and then the followers, as [`lay_out_parts`] does. `added` takes the offset of each
+/// part that is no unit.
 fn placed(
     units: &Units,
-    parts: impl Iterator<Item = PlacedPart>,
+    parts: (impl Iterator<Item = PlacedPart>, impl Iterator<Item = PlacedPart>),
     how: &str,
     added: &mut dyn FnMut(u32),
 ) -> Result<UnitPlacement> {
@@ -98,23 +114,24 @@ pub(crate) fn lay_out<'a>(
     numbers: impl Iterator<Item = &'a u32>,
     offsets: &mut [u32],
 ) -> (u64, u64) {
-    lay_out_parts(units, numbers.map(unit_part(units)), offsets, &mut |_| ())
+    let followers = units.followers().iter().map(unit_part(units));
+    lay_out_parts(units, (numbers.map(unit_part(units)), followers), offsets, &mut |_| ())
 }
 
 /// Returns the function that makes the part of a unit.
-fn unit_part(units: &Units) -> impl Fn(&u32) -> PlacedPart {
+fn unit_part(units: &Units) -> impl Fn(&u32) -> PlacedPart + Clone {
     move |number: &u32| {
         let Unit { bytes, align, .. } = units.all()[*number as usize];
         PlacedPart { unit: Some(*number), bytes, align, room: units.room(*number) }
     }
 }
 
-/// Places parts and then the followers one behind another, around the units that stay. Writes the
-/// offsets of those that are units, and passes the others' to `added`; returns the end of the image, and
-/// the number of bytes between parts.
+/// Places parts and then those of the followers one behind another, around the units that stay. Writes
+/// the offsets of those that are units, and passes the others' to `added`; returns the end of the image,
+/// and the number of bytes between parts.
 fn lay_out_parts(
     units: &Units,
-    parts: impl Iterator<Item = PlacedPart>,
+    (parts, followers): (impl Iterator<Item = PlacedPart>, impl Iterator<Item = PlacedPart>),
     offsets: &mut [u32],
     added: &mut dyn FnMut(u32),
 ) -> (u64, u64) {
@@ -123,7 +140,6 @@ fn lay_out_parts(
     let (mut at, mut gaps) = (u64::from(units.start()), 0);
     // The offset from which on the next part may lie.
     let mut least = at;
-    let followers = units.followers().iter().map(unit_part(units));
     let followers = followers.enumerate().map(|(place, part)| (place == 0, part));
     for (is_first_follower, part) in parts.map(|part| (false, part)).chain(followers) {
         if is_first_follower {
@@ -369,6 +385,34 @@ mod tests {
         let (placement, code) = place_with_code(&units, &order, 8, 8).expect("a small image");
         assert_eq!(code, 24);
         assert_eq!(placement.offsets, [0, 8, 14, 32, 40]);
+    }
+
+    /// By hand: code that follows the functions, as `.fini` does, is held at 20. The added code lies at
+    /// 32 behind it, and the table moves on although the followers are held.
+    #[test]
+    fn added_code_lies_behind_the_last_code() {
+        let units = with_data().holding_followers().with_last_code(Some(3));
+        let without_a = units.with_resident(["a"]).expect("units that move");
+        let order = Order::original(&without_a);
+        let (placement, code) = place_with_code(&without_a, &order, 8, 8).expect("a small image");
+        assert_eq!((code, placement.image_bytes), (32, 48));
+        assert_eq!(placement.offsets[1..], [0, 6, 20, 40]);
+    }
+
+    /// By hand: the code at 20 stays, and the added code lies behind it, though 8 bytes before it are
+    /// free.
+    #[test]
+    fn added_code_lies_behind_code_that_stays() {
+        let all = vec![
+            unit("a", 0, 8, 4, false),
+            unit("b", 8, 6, 2, false),
+            unit("fini", 20, 5, 4, true),
+        ];
+        let units = Units::new(all, 25).expect("units that can be").with_last_code(Some(2));
+        let units = units.with_resident(["a"]).expect("units that move");
+        let order = Order::original(&units);
+        let (placement, code) = place_with_code(&units, &order, 8, 8).expect("a small image");
+        assert_eq!((code, placement.image_bytes), (32, 40));
     }
 
     /// By hand: 8 bytes do not fit between the functions and what stays at 16, and lie behind it.

@@ -60,6 +60,8 @@ pub struct Units {
     followers: Vec<u32>,
     /// No follower is placed before this offset.
     followers_from: u32,
+    /// The last unit of code behind the movable ones.
+    last_code: Option<u32>,
     /// Free bytes between the movable units and the followers.
     reserve_bytes: u32,
     rooms: Vec<Room>,
@@ -116,6 +118,7 @@ impl Units {
             fixed,
             followers: Vec::new(),
             followers_from: 0,
+            last_code: None,
             reserve_bytes: 0,
             rooms,
             resident,
@@ -129,6 +132,13 @@ impl Units {
     pub fn with_followers(mut self, numbers: Vec<u32>) -> Self {
         self.fixed.retain(|number| !numbers.contains(number));
         self.followers = numbers;
+        self
+    }
+
+    /// Returns the units with this number as that of the last unit of code behind the movable ones, such
+    /// as `.fini`; `None` if all there is data. A linker adds code behind it.
+    pub fn with_last_code(mut self, number: Option<u32>) -> Self {
+        self.last_code = number;
         self
     }
 
@@ -224,6 +234,11 @@ impl Units {
     /// Returns the offset before which no follower is placed; 0 if there is none.
     pub fn followers_from(&self) -> u32 {
         self.followers_from
+    }
+
+    /// Returns the number of the last unit of code behind the movable ones; `None` if there is none.
+    pub fn last_code(&self) -> Option<u32> {
+        self.last_code
     }
 
     /// Returns the size of the recorded image in bytes.

@@ -119,6 +119,14 @@ impl InputSection {
         is_of(".text") || is_of(".gnu.linkonce.t") || self.name.starts_with("i.")
     }
 
+    /// Tells by its name whether it is code, movable or not, as the pieces of `.init` and `.fini` and the
+    /// linker's stubs are.
+    pub fn is_code(&self) -> bool {
+        self.is_movable()
+            || self.file == LINKER_STUBS
+            || matches!(self.name.as_str(), ".init" | ".fini")
+    }
+
     /// Returns the address just behind it.
     pub fn end(&self) -> u64 {
         self.address.saturating_add(self.bytes)
