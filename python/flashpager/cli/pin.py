@@ -410,6 +410,11 @@ def _show_notes(pinning: Pinning, flags: PinFlags, seconds: float, *, is_interru
         note("interrupted: the best so far is kept")
     elif not pinning.is_finished and flags.evaluations is None:
         note(f"note: the search ended after {seconds:g} s; a longer one may gain more (--seconds)")
+    if pinning.together is not None and not pinning.together.orders and not pinning.is_finished:
+        note(
+            "note: no order was searched, as the time ended before: give more --seconds, or "
+            "--evaluations"
+        )
     for text in pinning.coverage.notes:
         note(f"note: {text}")
     if text := _held(pinning):
