@@ -57,7 +57,7 @@ pub fn place_with_code(
         placed(units, (movable, followers), "laid out anew", &mut take_offset)?
     } else {
         let end = last_code.map_or(0, |number| units.all()[number as usize].end());
-        let from = end.min(MAX_IMAGE_BYTES) as u32;
+        let from = u32::try_from(end).unwrap_or(u32::MAX);
         let added = PlacedPart { room: Room { from, ..added.room }, ..added };
         placed(units, (movable.chain([added]), followers), "laid out anew", &mut take_offset)?
     };
