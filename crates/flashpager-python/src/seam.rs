@@ -40,12 +40,12 @@ pub fn raise(error: Error) -> PyErr {
     }
 }
 
-/// A hash of the `Debug` text of a value: equal values have equal hashes. The engine has that text
-/// compiled, so that the classes need no further code.
+/// A hash of the `Debug` text of a value: equal values have equal hashes, 0.0 and -0.0 among them.
+/// The engine has that text compiled, so that the classes need no further code.
 pub fn hash(value: &dyn std::fmt::Debug) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    format!("{value:?}").hash(&mut hasher);
+    format!("{value:?}").replace("-0.0,", "0.0,").replace("-0.0 ", "0.0 ").hash(&mut hasher);
     hasher.finish()
 }
 
