@@ -192,8 +192,8 @@ fn shape_of(design: &Design) -> Result<CacheShape> {
     }
     if !cache.keeps_as_lru() {
         return Err(Error::design(format!(
-            "no sound analysis is built in for {} in sets of {}: take --policy lru, or fifo, random \
-             or plru with --ways 1",
+            "no sound analysis is built in for {} in sets of {}: take --policy lru, plru \
+             with --ways 1 or 2, or fifo or random with --ways 1",
             cache.policy,
             cache.ways_of_set()
         )));
