@@ -1,4 +1,4 @@
-//! Generalized Clock (Smith, TODS 1978): the hand takes 1 off each frame's count, which reuse
+//! Generalized Clock (Smith, TODS 1978): the hand takes 1 off each count above 0, which reuse
 //! classes set.
 
 use flashpager_base::Result;
