@@ -48,7 +48,7 @@ impl SplitMix64 {
 mod tests {
     use super::*;
 
-    /// Of three items, the six orders are drawn about equally often.
+    /// The six orders of three items are drawn about equally often.
     #[test]
     fn each_order_is_equally_likely() {
         let mut random = SplitMix64::new(1);
